@@ -70,8 +70,7 @@ def summarize(verdict: Verdict) -> str:
     """Say in one line how many checks passed and what remains to be decided."""
     if is_blank(verdict):
         return f"not written yet; {_format_points(verdict.worth)} to earn" if verdict.worth else "not written yet"
-    passed, ran = sum(o.passed for o in verdict.outcomes), len(verdict.outcomes)
-    counted = f"{passed} of {_format_count(ran, 'check')} passed"
+    counted = _format_passed(verdict)
     if verdict.hidden_present:
         return (
             f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
@@ -81,6 +80,10 @@ def summarize(verdict: Verdict) -> str:
     hidden = _format_count(len(verdict.later), "hidden check") + (" runs" if len(verdict.later) == 1 else " run")
     points = f", for {_format_points(verdict.worth)} in all" if verdict.worth else ""
     return f"{counted} here; {hidden} when it is marked{points}"
+
+
+def _format_passed(verdict: Verdict) -> str:
+    return f"{sum(o.passed for o in verdict.outcomes)} of {_format_count(len(verdict.outcomes), 'check')} passed"
 
 
 def is_blank(verdict: Verdict) -> bool:
@@ -136,14 +139,20 @@ def render_text(verdict: Verdict) -> str:
     return "\n".join([*lines, *(f"later {label}" for label in _name_later(verdict))])
 
 
-# JupyterLab's own colors, light or dark, with fallbacks for pages outside JupyterLab, such as feedback.
+# Tokens of the course's extension; without it JupyterLab's own colors, light or dark; elsewhere, such as on nbgrader's
+# pages, fixed ones.
+FAINT = "var(--gl-faint, var(--jp-content-font-color2, #5c6670))"
 COLORS = {
-    "pass": "var(--jp-success-color1, #1a7f37)",
-    "fail": "var(--jp-error-color1, #b42318)",
-    "later": "var(--jp-content-font-color2, #5c6670)",
-    "to do": "var(--jp-content-font-color2, #5c6670)",
+    "pass": "var(--gl-pass, var(--jp-success-color1, #1a7f37))",
+    "fail": "var(--gl-fail, var(--jp-error-color1, #b42318))",
+    "later": FAINT,
+    "to do": FAINT,
 }
-CARD = "border:1px solid var(--jp-border-color1, #c3cad1);border-radius:4px;padding:.5em .8em;max-width:60em"
+SIGNS = {"pass": ("pass", "✓"), "fail": ("fail", "✗"), "later": ("later", "○"), "to do": ("untouched", "○")}
+CARD = (
+    "border:1px solid var(--gl-line, var(--jp-border-color1, #c3cad1));border-radius:12px;padding:.75rem 1rem;"
+    "max-width:60em"
+)
 
 
 def render_html(verdict: Verdict) -> str:
@@ -161,10 +170,15 @@ def render_html(verdict: Verdict) -> str:
     ]
     waiting = [_render_row("to do", _name(o.label, o.required), []) for o in verdict.outcomes if not shown]
     waiting += [_render_row("later", label, []) for label in _name_later(verdict)]
-    head = f"<b>{escape(verdict.exercise)}</b>: {escape(summarize(verdict))}"
+    counted = _format_passed(verdict) if shown else ""
+    rest = escape(summarize(verdict).removeprefix(counted))
+    head = (
+        f"{escape(verdict.exercise)}: <b>{counted}</b>{rest}" if shown else f"<b>{escape(verdict.exercise)}</b>: {rest}"
+    )
     label = escape(f"Checks of {verdict.exercise}", quote=True)
     items = "".join(rows + waiting)
-    return f'<div class="gradlab-card" role="group" aria-label="{label}" style="{CARD}"><div>{head}</div>{items}</div>'
+    card = f'<div class="gradlab gradlab-card" role="group" aria-label="{label}" style="{CARD}">'
+    return f'{card}<div class="gradlab-card-head">{head}</div>{items}</div>'
 
 
 def _render_details(outcome: Outcome, verdict: Verdict) -> str:
@@ -184,9 +198,12 @@ def _render_details(outcome: Outcome, verdict: Verdict) -> str:
 
 def _render_row(state: str, label: str, lines: list[str], details: str = "", belief: str = "") -> str:
     under = "".join(_render_line(line, line == belief) for line in lines) + details
-    word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
-    layout, name = "display:flex;gap:.8em;margin-top:.35em", state.replace(" ", "-")
-    return f'<div class="gradlab-check-{name}" style="{layout}">{word}<div>{escape(label)}{under}</div></div>'
+    color, (name, letter) = f"color:{COLORS[state]}", SIGNS[state]
+    sign = f'<span class="gradlab-sign gradlab-sign-{name}" aria-hidden="true" style="{color}">{letter}</span>'
+    word = f'<b style="{color};min-width:3em">{state}</b>'
+    layout = "display:flex;gap:.5em;margin-top:.5em"
+    kind = f"gradlab-check gradlab-check-{name}"
+    return f'<div class="{kind}" style="{layout}">{sign}{word}<div>{escape(label)}{under}</div></div>'
 
 
 def _render_line(line: str, is_belief: bool) -> str:

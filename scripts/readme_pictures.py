@@ -21,6 +21,7 @@ from autograder.model.course import CellKind
 from autograder.model.metadata import make_cell_name
 from autograder.proving.workbench import iter_workbenches
 from autograder.reports.feedback import render_feedback_page
+from autograder.reports.page_templates import STYLES
 from labkit.outcome import Outcome, compute_earned
 from labkit.verdict import Verdict, render_html
 
@@ -30,7 +31,8 @@ TEXT = FOLDER / "text.txt"
 LAB, EXERCISE, ANSWER = "03_autograd", "value_and_slope", "the lowest power comes first"
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
-STYLE = "body { font: 14px/1.5 system-ui, sans-serif; margin: 0; padding: 12px; width: 640px }"
+SHEETS = ("tokens", "controls", "states", "cards")  # what JupyterLab shows a card with
+STYLE = "body { margin: 0; padding: 12px; width: 640px; color-scheme: light }"
 
 
 def main() -> None:
@@ -56,11 +58,19 @@ def build_pages() -> dict[str, str]:
     outcomes = [replace(outcome, hidden=outcome.id in hidden) for outcome in bench.try_source(answer.source).outcomes]
     visible = [outcome for outcome in outcomes if not outcome.hidden]
     later = tuple(check.label for check in exercise.checks if check.hidden)
+    required = tuple(check.label for check in exercise.checks if check.hidden and check.required)
     verdict = Verdict(
-        exercise.name, visible, exercise.points, compute_earned(visible, exercise.points), later, not later
+        exercise.name,
+        visible,
+        exercise.points,
+        compute_earned(visible, exercise.points),
+        later,
+        required=required,
+        hidden_present=not later,
     )
-    feedback = _render_feedback(outcomes, answer.source, exercise.points)
-    return {"check": f"<!doctype html><style>{STYLE}</style>{render_html(verdict)}", "feedback": feedback}
+    feedback = _render_feedback(lab.title, outcomes, answer.source, exercise.points)
+    style = "".join(STYLES.joinpath(f"{name}.css").read_text(encoding="utf-8") for name in SHEETS) + STYLE
+    return {"check": f"<!doctype html><style>{style}</style>{render_html(verdict)}", "feedback": feedback}
 
 
 def read_text(pages: Mapping[str, str]) -> str:
@@ -70,9 +80,10 @@ def read_text(pages: Mapping[str, str]) -> str:
     return "".join(f"{' '.join(words)}\n" for words in pieces if words)
 
 
-def _render_feedback(outcomes: list[Outcome], source: str, points: float) -> str:
+def _render_feedback(title: str, outcomes: list[Outcome], source: str, points: float) -> str:
     metadata = {"nbgrader": {"grade_id": make_cell_name(CellKind.EXERCISE, EXERCISE)}}
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(source, metadata=metadata)])
+    notebook = nbformat.v4.new_notebook(metadata={"gradlab": {"title": title}})
+    notebook.cells.append(nbformat.v4.new_code_cell(source, metadata=metadata))
     got = compute_earned(outcomes, points)
     exercise = GradedCellResult(name=EXERCISE, points=got, worth=points, checks=tuple(outcomes))
     return render_feedback_page(

@@ -26,13 +26,17 @@ from autograder.desk.requests import MarkRequest, RubricRequest
 from autograder.desk.rubric import Item, make_id
 from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.database import open_gradebook
+from autograder.reports.page_templates import STYLES
 
 if TYPE_CHECKING:
     from nbgrader.api import Gradebook
 
 MAX_BODY = 500_000  # bytes
 STATIC = files("autograder.desk").joinpath("static")
-TOKENS = files("autograder.reports").joinpath("templates/tokens.css")  # the colors, shared with reports
+SHARED = {  # what the desk's pages have in common with all pages
+    **{f"{name}.css": STYLES.joinpath(f"{name}.css") for name in ("tokens", "controls", "states", "code")},
+    "page.css": files("autograder.reports").joinpath("templates/page.css"),
+}
 TYPES = {".js": "text/javascript", ".css": "text/css"}
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
@@ -107,12 +111,11 @@ class OverviewHandler(BaseHandler):
     @authorized
     async def get(self) -> None:
         try:
-            page = html_pages.render_overview(
-                self.desk_url, await self.run_with_gradebook(question_page.list_questions)
-            )
+            labs, titles = await self.run_with_gradebook(question_page.list_questions)
+            page = html_pages.render_overview(self.desk_url, labs, titles)
         except web.HTTPError as error:
             self.set_status(error.status_code)
-            page = html_pages.render_overview(self.desk_url, {}, error.log_message or "")
+            page = html_pages.render_overview(self.desk_url, {}, {}, error.log_message or "")
         self.finish(page)
 
 
@@ -138,7 +141,7 @@ class AssetHandler(BaseHandler):
     @web.authenticated
     @authorized
     def get(self, name: str) -> None:
-        asset = TOKENS if name == TOKENS.name else STATIC.joinpath(name)
+        asset = SHARED.get(name) or STATIC.joinpath(name)
         if not asset.is_file():
             raise web.HTTPError(404)
         self.set_header("Content-Type", f"{TYPES[Path(name).suffix]}; charset=utf-8")

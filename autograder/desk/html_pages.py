@@ -15,14 +15,18 @@ from autograder.reports.page_templates import build_jinja_environment
 from labkit.points import format_points
 
 
-def render_overview(base: str, labs: Mapping[str, Sequence[QuestionSummary]], problem: str = "") -> str:
+def render_overview(
+    base: str, labs: Mapping[str, Sequence[QuestionSummary]], titles: Mapping[str, str], problem: str = ""
+) -> str:
     """Render the overview.
 
     Args:
         base: The address of the desk's pages.
+        labs: The questions by lab.
+        titles: The labs' titles.
         problem: The reason if there are no questions.
     """
-    return _render("overview.html.j2", base=base, labs=labs, problem=problem)
+    return _render("overview.html.j2", base=base, labs=labs, titles=titles, problem=problem)
 
 
 def render_question(base: str, page: QuestionPage, xsrf: str) -> str:
@@ -83,10 +87,9 @@ def describe_mark(mark: DeskMark, address: CellAddress) -> str:
 
 
 def wrap_in_box(words: Markup) -> Markup:
-    """Put prose in a box, which the keyboard can scroll if it's wide. In `words`, any < from a student is escaped."""
+    """Put prose in a box, which the keyboard can scroll if it's wide."""
     wide = "<table" in words or 'display="block"' in words
-    inside = Markup(str(words).replace("<pre>", '<pre tabindex="0">'))
-    return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), inside)
+    return Markup('<div class="words"{}>{}</div>').format(Markup(' tabindex="0"' if wide else ""), words)
 
 
 def _render(template: str, **values: Any) -> str:

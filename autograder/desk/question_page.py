@@ -15,7 +15,6 @@ from nbgrader.api import Assignment, Grade, Gradebook, Student
 from sqlalchemy import case, func, select
 
 from autograder.base.digest import digest
-from autograder.base.text import truncate
 from autograder.classroom.answer_cells import AnswerCells
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.desk.course_desk import Desk, list_addresses
@@ -24,6 +23,7 @@ from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
 from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.labels import make_sort_key
+from autograder.gradebook.notebook_file import read_lab_title
 from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
 from autograder.rendering.prose import limit_page
@@ -32,7 +32,6 @@ from labkit.outcome import Outcome
 
 MAX_COMMENTS = 30
 MAX_CELLS = 30  # of one answer
-MAX_SOURCE = 50_000  # characters of one cell
 
 
 @dataclass(frozen=True)
@@ -69,6 +68,8 @@ class QuestionPage:
 
     address: CellAddress
     name: str
+    title: str
+    """The lab's."""
     question: Markup
     """What the question asks."""
     solution: Markup
@@ -79,8 +80,8 @@ class QuestionPage:
     """Comments on this question, the most frequent first."""
 
 
-def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionSummary]]:
-    """Return the graded cells that students have submitted, by lab."""
+def list_questions(desk: Desk, gradebook: Gradebook) -> tuple[dict[str, list[QuestionSummary]], dict[str, str]]:
+    """Return the graded cells that students have submitted, and the labs' titles, both by lab."""
     waits = func.sum(case((Grade.needs_manual_grade, 1), else_=0))
     read = func.sum(case((Grade.manual_score.is_not(None) & ~Grade.needs_manual_grade, 1), else_=0))
     rows = gradebook.db.execute(select(Grade.cell_id, func.count(), waits, read).group_by(Grade.cell_id))
@@ -93,7 +94,8 @@ def list_questions(desk: Desk, gradebook: Gradebook) -> dict[str, list[QuestionS
             for address in list_addresses(desk, gradebook, lab)
             if address.cell_id in numbers
         ]
-    return {lab: questions for lab, questions in by_lab.items() if questions}
+    submitted = {lab: questions for lab, questions in by_lab.items() if questions}
+    return submitted, {lab: read_lab_title(desk.course, lab) for lab in submitted}
 
 
 def build_page(desk: Desk, gradebook: Gradebook, address: CellAddress) -> QuestionPage:
@@ -113,7 +115,8 @@ def build_page(desk: Desk, gradebook: Gradebook, address: CellAddress) -> Questi
     comments = [text for text, _ in counts.most_common(MAX_COMMENTS)]
     source, answer_name = desk.read_source(address.lab, address.notebook), answer_cells.get_source_name(address)
     question, solution = render_question_and_solution(source, address, answer_name, desk.config)
-    return QuestionPage(address, answer_cells.label(address), question, solution, answers, rubric, comments)
+    title = read_lab_title(desk.course, address.lab)
+    return QuestionPage(address, answer_cells.label(address), title, question, solution, answers, rubric, comments)
 
 
 def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:
@@ -141,12 +144,7 @@ def _build_answer(
 
 def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
     with limit_page():  # a budget for each answer, so none uses up the others' time
-        return [_truncate_source(render_cell(cell)) for cell in cells]
-
-
-def _truncate_source(shown: ShownCell) -> ShownCell:
-    shown.source = truncate(shown.source, MAX_SOURCE)
-    return shown
+        return [render_cell(cell) for cell in cells]
 
 
 def _read_checks(desk: Desk, address: CellAddress, student: str, cell_id: str) -> Sequence[Outcome]:

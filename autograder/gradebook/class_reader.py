@@ -24,6 +24,7 @@ from autograder.gradebook.graded_files import Detail, GradedFiles, read_graded_f
 from autograder.gradebook.history import HistoryEntry, read_history
 from autograder.gradebook.lab_columns import read_columns, read_labels
 from autograder.gradebook.labels import CellLabels, make_sort_key
+from autograder.gradebook.notebook_file import read_lab_title
 from autograder.gradebook.result_documents import load_document
 from autograder.gradebook.student_answers import LabSource, read_lab_source
 from autograder.gradebook.submission_rows import (
@@ -103,7 +104,8 @@ def read_class(
         records = _read_records(gradebook, course, lab, arrivals)
     members = tuple(_build_member(records, student, detail) for student in records.list_students())
     source = records.source
-    return ClassResults(lab, records.columns, members, records.due, source.stubs, source.solutions)
+    title = read_lab_title(course, lab)
+    return ClassResults(lab, records.columns, members, records.due, source.stubs, source.solutions, title)
 
 
 def list_labs(db_url: str) -> list[str]:

@@ -105,6 +105,13 @@ class ClassResults:
     """Each exercise as it's handed out."""
     solutions: Mapping[str, str] = field(default_factory=dict)
     """Each exercise as the course solves it."""
+    title: str = ""
+    """Empty if it's unknown."""
+
+    @property
+    def heading(self) -> str:
+        """What pages call the lab."""
+        return self.title or self.lab
 
     @property
     def worth(self) -> float:

@@ -12,6 +12,7 @@ from nbformat.v4 import nbjson
 from pydantic_core import from_json
 
 from autograder.base.errors import GradlabError
+from autograder.model.metadata import KEY
 
 
 def read_course_notebook(path: Path) -> NotebookNode:
@@ -37,6 +38,15 @@ def read_plain_cells(path: Path) -> list[Any]:
     except (ValueError, KeyError) as error:
         raise GradlabError(f"{path} isn't a notebook", fix=f"grade this submission again\n    {error}") from None
     return [SimpleNamespace(**{**cell, "source": _join_lines(cell["source"])}) for cell in cells]
+
+
+def read_lab_title(course: Path, lab: str) -> str:
+    """Read the lab's title from its source notebook. A stock assignment has none, so its name is returned."""
+    try:
+        notebook = from_json((course / "source" / lab / f"{lab}.ipynb").read_bytes())
+        return str(notebook["metadata"][KEY]["title"]) or lab
+    except (OSError, ValueError, KeyError, TypeError):
+        return lab
 
 
 def _join_lines(source: str | list[str]) -> str:

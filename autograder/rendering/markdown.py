@@ -26,7 +26,8 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 
 from autograder.base.text import truncate
 from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
-from autograder.rendering.prose import LENGTH, REPLY, Attachments
+from autograder.rendering.prose import LANGUAGE, LENGTH, REPLY, Attachments
+from autograder.rendering.python_code import render_python
 
 MAX_FORMULA = 2_000  # characters
 MAX_ADDRESS = 1_000  # characters of a link's address, which is on the page twice
@@ -75,12 +76,17 @@ def render_markdown(text: str, attachments: Attachments) -> tuple[str, int]:
 
 @functools.cache
 def _build_parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable("table")
+    parser = MarkdownIt("commonmark", {"html": False, "highlight": _render_code_block}).enable("table")
     parser.use(dollarmath_plugin, renderer=_render_formula, allow_labels=False, allow_digits=False, double_inline=True)
     parser.add_render_rule("image", _render_picture)
     parser.add_render_rule("link_open", _open_link)
     parser.add_render_rule("link_close", _close_link)
     return parser
+
+
+def _render_code_block(source: str, language: str, _: str) -> str:
+    """Return a code block's HTML if it's Python; empty for any other, which is then escaped."""
+    return render_python(source) if language == LANGUAGE else ""
 
 
 def _render_formula(content: str, options: Mapping[str, Any]) -> str:

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import select
 import struct
 import subprocess
@@ -25,6 +26,8 @@ from autograder.base.text import truncate
 
 Attachments = Mapping[str, Mapping[str, str]]  # a cell's: name -> type -> base64
 
+BACKTICKS = re.compile("`+")
+LANGUAGE = "python"  # of code blocks whose tokens get classes
 LENGTH = struct.Struct("!I")  # precedes each message to the process that renders
 REPLY = struct.Struct("!IdQ")  # precedes each reply: its length, the seconds that it took, pixels of its pictures
 MAX_TEXT = 10_000  # characters that are formatted; a longer text is shown unformatted
@@ -85,12 +88,25 @@ _budget: ContextVar[Budget | None] = ContextVar("page budget", default=None)
 
 def render_prose(text: str, attachments: Attachments | None = None) -> Markup:
     """Render a text as HTML. HTML in it is shown as text; its pictures are the cell's own attachments."""
+    formatted = _format(text, attachments or {})
+    return _render_unformatted(text) if formatted is None else formatted
+
+
+def render_code(source: str) -> Markup:
+    """Render Python as HTML, with a class for each kind of token, within the same bounds."""
+    fence = "`" * max(3, 1 + max(map(len, BACKTICKS.findall(source)), default=0))
+    formatted = _format(f"{fence}{LANGUAGE}\n{source}\n{fence}\n", {})
+    return _render_unformatted(source) if formatted is None else formatted
+
+
+def _format(text: str, attachments: Attachments) -> Markup | None:
+    """Render Markdown; None if that takes more than the text or its page may use."""
     budget = _budget.get()
     if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
-        return _render_unformatted(text)
-    rendered = _render(text, attachments or {})
+        return None
+    rendered = _render(text, attachments)
     if rendered.html is None or (budget is not None and not budget.charge(rendered)):
-        return _render_unformatted(text)
+        return None
     return Markup(rendered.html)
 
 

@@ -19,7 +19,7 @@ from autograder.reports.class_statistics import Spread, compute_bins
 from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, draw_frame
 from labkit.pictures.svg import INK, draw_line, draw_path, draw_rect, draw_text, escape_text, to_svg
 
-MARK, LINE = "var(--mark)", "var(--line)"
+MARK, LINE = "var(--gl-accent)", "var(--gl-line)"
 WIDTH, NAMES = 640, 170  # pixels of a chart, and of the names on its left
 BAR, GAP = 16, 8  # pixels of a row, and between two rows
 MAX_NAME = 24  # characters

@@ -25,7 +25,7 @@ from autograder.model.course import CellKind
 from autograder.model.metadata import read_cell_metadata, read_title
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
-from autograder.rendering.prose import limit_page, render_prose
+from autograder.rendering.prose import limit_page, render_code, render_prose
 from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
 from autograder.reports.page_templates import render_template
 from autograder.reports.standing import format_duration
@@ -168,7 +168,13 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         "notes": describe_notes(result.notes, len(result.notebooks)),
     }
     return render_template(
-        "feedback.html.j2", result=result, matrices=_render_matrices, hints=_render_hints, prose=render_prose, **values
+        "feedback.html.j2",
+        result=result,
+        matrices=_render_matrices,
+        hints=_render_hints,
+        prose=render_prose,
+        code=render_code,
+        **values,
     )
 
 

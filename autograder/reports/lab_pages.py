@@ -13,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup, escape
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
-from pygments.lexers import PythonLexer
 
 from autograder.base.atomic_files import write_atomically
 from autograder.gradebook.notebook_file import read_course_notebook
 from autograder.model.course import CellKind, Course, LabEntry
 from autograder.model.metadata import read_cell_metadata
 from autograder.rendering.markdown import render_markdown
+from autograder.rendering.prose import LANGUAGE
+from autograder.rendering.python_code import render_python
 from autograder.reports.page_templates import render_template
 
 DETAILS = re.compile(r"<details><summary>(?P<title>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
@@ -63,7 +62,6 @@ def render_lab_page(notebook: Any, entry: LabEntry, before: LabEntry | None, aft
         after: The lab after it.
     """
     body, sections = _number_headings("".join(_iter_parts(notebook.cells)))
-    style = Markup(HtmlFormatter(nobackground=True).get_style_defs(".code"))
     return render_template(
         "lab_page.html.j2",
         entry=entry,
@@ -71,7 +69,6 @@ def render_lab_page(notebook: Any, entry: LabEntry, before: LabEntry | None, aft
         after=after,
         body=Markup(body),
         sections=sections,
-        style=style,
         policy=POLICY,
     )
 
@@ -84,7 +81,7 @@ def _iter_parts(cells: Sequence[Any]) -> Iterator[str]:
         if kind in LEFT_OUT:
             continue
         if cell.cell_type == "code":
-            code = highlight(cell.source, PythonLexer(), HtmlFormatter(cssclass="code"))
+            code = f'<pre><code class="language-{LANGUAGE}">{render_python(cell.source)}</code></pre>\n'
             yield _fold("Code that the lab brings", code) if kind is CellKind.GIVEN else code
             continue
         yield _render_text(cell.source.replace("- [ ] ", "- ☐ ") if kind is CellKind.PREDICT else cell.source)

@@ -8,15 +8,16 @@ SIGN = b'<meta name="gradlab-unmarked"'  # near the top, where no text of a stud
 HEAD_BYTES = 200  # in which the sign is
 
 
-def render_notice_page(lab: str, student: str, when: str, message: str, more: str = "") -> str:
+def render_notice_page(title: str, student: str, when: str, message: str, more: str = "") -> str:
     """Return the page as HTML.
 
     Args:
+        title: The lab's.
         when: When it was submitted.
         message: The reason in a sentence, which JupyterLab shows too.
         more: What counts instead.
     """
-    return render_template("unmarked.html.j2", lab=lab, student=student, when=when, message=message, more=more)
+    return render_template("unmarked.html.j2", title=title, student=student, when=when, message=message, more=more)
 
 
 def is_notice_page(head: bytes) -> bool:

@@ -13,13 +13,15 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from jinja2 import ChoiceLoader, Environment, FileSystemLoader, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup, escape
 
 from autograder.base.text import pluralize
 from autograder.model.term import format_minute
+from labkit.lab_progress import shorten_lab_name
 from labkit.points import format_points
 
+STYLES = files("labext").joinpath("share/jupyter/labextensions/gradlab-course/style")  # the extension has them, too
 CODE = re.compile("`([^`\n]+)`")
 BREAK = re.compile(r"(?<=[^\W_])(?:_+|@)(?=[^\W_])|(?<=[^\W\d_])\.(?=[^\W\d_])")
 
@@ -40,7 +42,7 @@ def render_template(template: str, **values: Any) -> str:
 def build_jinja_environment(package: str) -> Environment:
     """Return the environment of a package's templates, cached with the compiled ones: a student's page takes 60 ms."""
     environment = Environment(
-        loader=PackageLoader(package),
+        loader=ChoiceLoader([PackageLoader(package), FileSystemLoader(str(STYLES))]),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -54,6 +56,7 @@ def build_jinja_environment(package: str) -> Environment:
         "breaks": add_breaks,
         "minute": format_minute,
         "plural": pluralize,
+        "number": shorten_lab_name,
     }
     return environment
 

@@ -23,6 +23,7 @@ def render_similar_page(class_results: ClassResults, similar: SearchResult) -> s
     return render_live(
         "similar.html.j2",
         lab=class_results.lab,
+        heading=class_results.heading,
         similar=similar,
         members={member.student: member for member in class_results.members},
         min_notebooks=MIN_NOTEBOOKS,

@@ -14,7 +14,7 @@ from autograder.intake.cell_origin import find_lab_answer
 from autograder.model.course import CellKind
 from autograder.model.metadata import get_cell_name, make_cell_name
 from autograder.rendering.picture_size import MAX_PIXELS, count_pixels
-from autograder.rendering.prose import render_prose, reserve_pixels
+from autograder.rendering.prose import render_code, render_prose, reserve_pixels
 from autograder.rendering.safe_svg import count_safe_pixels
 
 MAX_TEXT = 20_000  # characters of one output
@@ -27,6 +27,8 @@ class ShownCell:
     source: str
     words: Markup | None = None
     """An answer in words, as HTML."""
+    code: Markup = Markup()  # noqa: RUF009 - immutable
+    """Any other cell, as HTML."""
     text: str = ""
     """What it printed."""
     pictures: list[tuple[str, str]] = field(default_factory=list)
@@ -42,9 +44,11 @@ def render_student_cells(notebook: Any, exercise: GradedCellResult) -> list[Show
 
 def render_cell(cell: Any) -> ShownCell:
     """Render a student's cell, bounded in size and safe to show in a page."""
-    shown = ShownCell(
-        cell.source, render_prose(cell.source, cell.get("attachments")) if cell.cell_type == "markdown" else None
-    )
+    shown = ShownCell(cell.source)
+    if cell.cell_type == "markdown":
+        shown.words = render_prose(cell.source, cell.get("attachments"))
+    else:
+        shown.code = render_code(cell.source)
     for output in cell.get("outputs", []):
         if output.output_type == "stream":
             shown.text += output.text

@@ -121,17 +121,18 @@ def render_term_page(
         lab.lab: [member.points / lab.worth for member in lab.counting_members] if lab.worth else [] for lab in labs
     }
     numbers = {name: spread for name, values in shares.items() if (spread := compute_spread(values))}
+    headings = {lab.lab: lab.heading for lab in labs}
     # Extra credit may exceed 100 %, where a chart ends.
     boxes = [
-        (name, box, len(values))
+        (headings[name], box, len(values))
         for name, values in shares.items()
         if (box := compute_spread([min(share, 1.0) for share in values]))
     ]
     return render_live(
         "term.html.j2",
         chart=charts.draw_labs_chart(boxes) if boxes else None,
-        lab="term",
         labs=labs,
+        headings=headings,
         rows=rows,
         behind=[row for row in rows if row.behind],
         practice=term.practice_labs,

@@ -10,12 +10,15 @@ from autograder.base.timestamps import format_time
 from autograder.exchange.attempts import AttemptDecision, describe_counting_mark
 from autograder.exchange.inbox import Inbox
 from autograder.gradebook.history import HistoryEntry
+from autograder.gradebook.notebook_file import read_lab_title
 from autograder.model.arrivals import Arrival
 from autograder.model.assignments import list_source_notebooks
 from autograder.reports.notice_page import render_notice_page
 
 
-def render_notice(arrival: Arrival, decision: AttemptDecision, history: Sequence[HistoryEntry], zone: tzinfo) -> str:
+def render_notice(
+    course: Path, arrival: Arrival, decision: AttemptDecision, history: Sequence[HistoryEntry], zone: tzinfo
+) -> str:
     """Render the page that says why a submission isn't marked, or when it will be."""
     if decision.due_from:
         message = f"It will be marked after {format_time(decision.due_from, zone)}."
@@ -23,7 +26,7 @@ def render_notice(arrival: Arrival, decision: AttemptDecision, history: Sequence
     else:
         message, more = f"Not marked: {decision.refusal}.", describe_counting_mark(history, zone)
     submitted = format_time(arrival.submitted, zone)
-    return render_notice_page(arrival.lab, arrival.student, submitted, message, more)
+    return render_notice_page(read_lab_title(course, arrival.lab), arrival.student, submitted, message, more)
 
 
 def write_notice(inbox: Inbox, course: Path, arrival: Arrival, page: str) -> None:

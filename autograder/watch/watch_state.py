@@ -203,7 +203,7 @@ def _leave_unmarked(state: WatchState, arrival: Arrival, inspection: Inspection)
     if any(mark.submitted == arrival.submitted for mark in history):
         return  # gradlab grade marked it, and the instructor releases its page
     try:
-        page = render_notice(arrival, decision, history, state.inbox.zone)
+        page = render_notice(state.course, arrival, decision, history, state.inbox.zone)
         write_notice(state.inbox, state.course, arrival, page)
     except OSError as error:
         state.report_once(f"{state.inbox.feedback} can't be written: {error.strerror}")

@@ -80,8 +80,9 @@ def test_the_wheel_of_a_release_brings_the_extension_and_runs_without_the_grader
     assert not [name for name in names if "autograder" in name or "__pycache__" in name]
     installed = {name.partition(".data/data/")[2] for name in names}
     assert {"etc/jupyter/jupyter_server_config.d/gradlab.json", f"{EXTENSION}/package.json"} <= installed
-    scripts = {path.name for path in (ROOT / "labext" / EXTENSION / "js").iterdir()}
-    assert scripts == {name.rpartition("/")[2] for name in installed if name.startswith(f"{EXTENSION}/js/")}
+    for folder in ("js", "style"):
+        shipped = {path.name for path in (ROOT / "labext" / EXTENSION / folder).iterdir()}
+        assert shipped == {name.rpartition("/")[2] for name in installed if name.startswith(f"{EXTENSION}/{folder}/")}
     code = "import sys; import labkit, labkit.start, labext; print(labkit.__file__, 'autograder' in sys.modules)"
     environment = {"PYTHONPATH": str(wheel), "PATH": ""}
     process = subprocess.run(

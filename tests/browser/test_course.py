@@ -4,12 +4,11 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from conftest import ARTIFACTS, LAB, find_card, write
+from layout import find_serious_faults
 from playwright.sync_api import Page, expect
 
 from tests.lab_server import LabServer, run_lab_server
@@ -207,9 +206,3 @@ def test_without_a_grader_a_mark_is_refused_with_what_to_do(grader_free_server: 
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
     page.locator('[data-command="gradlab:mark"]').click()
     expect(page.get_by_text("There's no grader here").first).to_be_visible()
-
-
-def find_serious_faults(page: Page, within: str) -> list[str]:
-    """The accessibility faults that axe-core rates serious or critical."""
-    violations: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
-    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in violations if f["impact"] in ("serious", "critical")]

@@ -2,14 +2,15 @@
 
 import re
 import shutil
+from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import ARTIFACTS, LAB
+from layout import find_serious_faults
 from playwright.sync_api import Page, expect
-from test_course import find_serious_faults
 
-from tests.lab_server import LabServer
+from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -52,6 +53,56 @@ def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer
     expect(
         page.locator(".jp-Notebook .jp-Cell").filter(has_text=re.compile("def sum_of_squares")).first
     ).to_be_in_viewport()
+
+
+@pytest.fixture
+def milestones(course: Path) -> Path:
+    """The student's folder with three labs: the first is done, the second is next. Two milestones state a level."""
+    folder = course / "work"
+    notebook = nbformat.read(folder / LAB / f"{LAB}.ipynb", as_version=4)
+    labs = (LAB, "Squares", "a network that reads 88% of the digits"), ("02_cubes", "Cubes", "a smaller network")
+    for name, title, milestone in (*labs, ("03_roots", "Roots", "a network that reads 97% of the digits")):
+        path = folder / name / f"{name}.ipynb"
+        path.parent.mkdir(exist_ok=True)
+        notebook.metadata["gradlab"] |= {"lab": name, "title": title, "milestone": milestone}
+        nbformat.write(notebook, path)
+    first = folder / LAB / f"{LAB}.ipynb"
+    notebook = nbformat.read(first, as_version=4)
+    for cell in notebook.cells:
+        if cell.metadata.gradlab.get("points"):
+            cell.metadata.gradlab["points"] = 0.0  # no work with points is left
+    next(cell for cell in notebook.cells if cell.cell_type == "code").execution_count = 1
+    nbformat.write(notebook, first)
+    return folder
+
+
+def test_the_home_and_the_panel_are_readable_in_the_dark_and_on_a_telephone(
+    milestones: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
+) -> None:
+    """Slow: starts JupyterLab in its dark theme."""
+    with run_lab_server(milestones, tmp_path_factory.mktemp("home"), theme="JupyterLab Dark", course=True) as server:
+        page.goto(server.address("lab") + "&reset")
+        home = page.get_by_role("main", name="A small course")
+        line = home.get_by_role("region", name="Milestones")
+        expect(line).to_contain_text("You have a network that reads 88% of the digits.")
+        expect(line).to_contain_text("After lab 2, you'll have a smaller network.")
+        expect(line.get_by_role("img", name="88% from lab 1, 97% from lab 3")).to_be_visible()
+        expect(
+            page.get_by_role("region", name="Course", exact=True).get_by_role("button", name="Begin: Cubes")
+        ).to_be_visible()
+        for part in (".gradlab-Home", ".gradlab-Panel"):
+            assert page.locator(part).evaluate("node => getComputedStyle(node).colorScheme") == "dark"
+            faults = find_serious_faults(page, part)
+            assert not faults, faults
+        page.screenshot(path=ARTIFACTS / "course_dark.png")
+
+        page.set_viewport_size({"width": 320, "height": 800})
+        measure_excess = "node => node.scrollWidth - node.clientWidth"
+        assert page.locator(".gradlab-Panel").evaluate(measure_excess) == 0
+        page.goto(server.address("lab") + "&reset")  # a narrow window opens without the panel
+        expect(line).to_be_visible()
+        assert page.locator(".gradlab-Home").evaluate(measure_excess) == 0
+        page.screenshot(path=ARTIFACTS / "course_narrow.png")
 
 
 def test_a_folder_without_labs_opens_as_usual(home_server: LabServer, page: Page) -> None:

@@ -1,15 +1,19 @@
-"""Pages on a phone: long names break after an underscore, and nothing makes the page wider."""
+"""Pages on a telephone and in both themes: long names break, nothing makes a page wider, all of it can be read."""
 
+import shutil
 from datetime import datetime
 from pathlib import Path
+from typing import Literal
 
 import nbformat
 import pytest
-from layout import find_broken_words, is_fitting
+from layout import find_broken_words, find_serious_faults, is_fitting
 from markupsafe import Markup
 from playwright.sync_api import Page
 
+from autograder.authoring.course_folder import build_course, read_course
 from autograder.desk import html_pages, question_page
+from autograder.desk.desk_handlers import SHARED
 from autograder.desk.html_pages import render_overview, render_question
 from autograder.desk.marks import DeskMark
 from autograder.desk.question_page import QuestionSummary, ShownAnswer
@@ -21,13 +25,16 @@ from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
+from autograder.reports.lab_pages import write_lab_pages
 from autograder.reports.lab_report import render_report
+from autograder.reports.notice_page import render_notice_page
 from autograder.reports.similar_pairs import AlikeExercise, SearchResult, SimilarPair
 from autograder.reports.similarity_page import render_similar_page
 from autograder.reports.term_page import write_term_page
 from labkit.outcome import Outcome
 
 pytestmark = pytest.mark.browser
+SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 LAB = "05_attention_and_its_gradients"
 NAMES = ("masked_scaled_dot_product_attention", "standardize_features_per_channel", "why")
 STUDENTS = ("maximilian_von_oberndorf_1", "alexandra.papadopoulou-smith@university.example")
@@ -37,8 +44,12 @@ FAILED = Outcome("rows", "rows_of_masked_scaled_attention sum to one", seen="nan
 def open_page(page: Page, folder: Path, text: str) -> Page:
     path = folder / "x.html"
     path.write_text(text, encoding="utf-8")
-    page.set_viewport_size({"width": 360, "height": 740})
+    page.set_viewport_size({"width": 320, "height": 640})
     page.goto(path.as_uri())
+    for scheme in SCHEMES:
+        page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # colors change at once
+        faults = find_serious_faults(page)
+        assert not faults, (scheme, faults)
     return page
 
 
@@ -95,17 +106,34 @@ def test_the_page_of_the_term_breaks_no_word(page: Page, tmp_path: Path) -> None
 @pytest.mark.parametrize("lab", [LAB, "W" * 60])
 def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> None:
     """As files, with the assets that the server delivers: the test measures their style."""
-    (tmp_path / "static").symlink_to(Path(html_pages.__file__).parent / "static")
+    shutil.copytree(Path(html_pages.__file__).parent / "static", tmp_path / "static")
+    for name, path in SHARED.items():
+        (tmp_path / "static" / name).write_bytes(path.read_bytes())
     place = CellAddress(lab, lab, f"question-{NAMES[0]}", "1", "2", 3.0, by_hand=True, task=False)
-    open_page(page, tmp_path, render_overview(tmp_path.as_uri(), {lab: [QuestionSummary(place, NAMES[0], 2, 1, 1)]}))
+    open_page(
+        page,
+        tmp_path,
+        render_overview(tmp_path.as_uri(), {lab: [QuestionSummary(place, NAMES[0], 2, 1, 1)]}, {lab: lab}),
+    )
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []
     answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(needs_manual_grade=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
-    desk_page = question_page.QuestionPage(place, NAMES[0], text, text, (answer,), Rubric(), ())
+    desk_page = question_page.QuestionPage(place, NAMES[0], lab, text, text, (answer,), Rubric(), ())
     open_page(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, li") == []
+
+
+def test_the_page_of_a_submission_without_a_mark_is_no_wider(page: Page, tmp_path: Path) -> None:
+    text = render_notice_page("Attention and its gradients", STUDENTS[1], "2027-02-01 17:58 UTC", "Not marked yet.")
+    assert is_fitting(open_page(page, tmp_path, text))
+
+
+def test_the_text_of_a_course_is_no_wider(page: Page, tmp_path: Path, small_course: Path) -> None:
+    build_course(read_course(small_course))
+    for path in write_lab_pages(read_course(small_course), tmp_path / "site"):
+        assert is_fitting(open_page(page, tmp_path, path.read_text()))
 
 
 def test_a_word_that_is_wider_than_the_window_is_broken(page: Page, tmp_path: Path) -> None:

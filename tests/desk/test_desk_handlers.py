@@ -83,7 +83,12 @@ def test_a_page_loads_nothing_from_elsewhere(client: Client, path: str) -> None:
 
 def test_scripts_and_styles_are_served(client: Client) -> None:
     assert client.ask("/static/desk.js")[2]["Content-Type"] == "text/javascript; charset=utf-8"
-    assert "--ink" in client.ask("/static/tokens.css")[1]
+    assert "--gl-ink" in client.ask("/static/tokens.css")[1]
+    sheets = re.findall(r'<link rel="stylesheet" href="[^"]*gradlab/desk(/[^"]+)"', client.ask("/")[1])
+    assert len(sheets) > 5
+    for sheet in sheets:
+        status, _, headers = client.ask(sheet)
+        assert (status, headers["Content-Type"]) == (200, "text/css; charset=utf-8"), sheet
 
 
 def test_a_user_who_is_not_logged_in_sees_and_writes_nothing(client: Client) -> None:

@@ -163,7 +163,7 @@ def test_marks_given_at_the_desk_are_saved_and_an_outdated_page_is_refused(small
     desk, question = open_desk(small_course), (answered_class.LAB, answered_class.LAB, answered_class.QUESTION)
     assert desk.db_url == db_url
     with open_gradebook(db_url, desk.course_id) as one, open_gradebook(db_url, desk.course_id) as other:
-        questions = list_questions(desk, one)[answered_class.LAB]
+        questions = list_questions(desk, one)[0][answered_class.LAB]
         assert {q.name: q.waiting for q in questions} == {"why": 4, "sum_of_squares": 0}
         place = find_address(desk, one, *question)
         half, full = (Item(id=f"{n:08x}", text="x", points=n) for n in (1, 3))

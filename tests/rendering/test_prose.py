@@ -1,6 +1,8 @@
 """Markdown on a page becomes formulas and tables, and nothing that runs or is fetched."""
 
 import base64
+import html
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -9,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup, escape
 
-from autograder.rendering.prose import Budget, RenderedText, limit_page, render_prose
+from autograder.rendering.prose import Budget, RenderedText, limit_page, render_code, render_prose
 
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1").decode()
 ADDRESS = f"http://a.org/{'x' * 900}"
@@ -22,6 +24,26 @@ def test_formulas_tables_and_code_are_formatted() -> None:
     assert "<mfrac>" in page
     assert "<td><code>x</code></td>" in page
     assert "<strong>y</strong>" in page
+
+
+def test_code_is_colored_and_keeps_its_text() -> None:
+    source = 'def f(x):\n    return "<b>" + x  # ``` and\n```\n'
+    page = str(render_code(source))
+    assert '<span class="k">def</span>' in page and '<span class="nf">f</span>' in page
+    assert page.startswith('<pre><code class="language-python">')
+    assert html.unescape(re.sub("<[^>]*>", "", page)).rstrip() == source.rstrip()
+    assert '<span class="k">def</span>' in render_prose("```python\ndef f(): ...\n```")
+    assert "<span" not in render_prose("```\ndef f(): ...\n```")
+
+
+def test_code_too_long_to_color_is_shown_without_colors() -> None:
+    source = "x = '<'\n" * 2_000
+    assert render_code(source) == Markup('<pre class="plain">{}</pre>').format(source)
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_active_html_in_code_is_shown_as_text(hostile: str) -> None:
+    assert_plain(str(render_code(f"```\n{hostile}\n```")))
 
 
 @pytest.mark.parametrize("hostile", HOSTILE)

@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -161,6 +162,12 @@ def test_students_who_need_attention_are_listed_by_reason() -> None:
         "submitted/a.txt is no student&#39;s folder",
     ):
         assert words in page
+
+
+def test_a_report_is_headed_by_the_labs_title_and_names_the_lab_as_commands_do() -> None:
+    page = render_report(replace(make_lab(make_member("ada")), title="Views and copies"))
+    assert "<h1>Views and copies</h1>" in page and "Commands call the lab" in page
+    assert "Commands call the lab" not in render_report(make_lab(make_member("ada")))
 
 
 def test_students_with_an_extension_are_listed_with_its_end(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ export function who(row) {
 export function showState(row) {
   row.querySelector(".told").textContent = mark(row).told;
   row.classList.toggle("waits", mark(row).waits);
+  row.querySelector(".mark > .gradlab-sign").className = `gradlab-sign gradlab-sign-${mark(row).waits ? "later" : "ready"}`;
   row.classList.toggle("draft", reading.drafts.has(row.dataset.student));
   const waiting = rows.filter((each) => mark(each).waits).length;
   get("count").textContent = `${rows.length} submitted, ${waiting} waiting`;

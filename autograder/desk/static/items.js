@@ -48,7 +48,7 @@ export function edit(add = false) {
     const addButton = make("button", "Add an item", { type: "button" });
     const saveButton = make("button", "Save items", { type: "submit" });
     const cancelButton = make("button", "Cancel", { type: "button" });
-    const buttons = make("p", "", { class: "buttons" });
+    const buttons = make("p", "", { class: "gradlab-buttons" });
     buttons.append(addButton, saveButton, cancelButton);
     addButton.addEventListener("click", addItem);
     cancelButton.addEventListener("click", () => closeItems());

@@ -1,6 +1,6 @@
 // Additions to the cards below check cells: whether they are outdated, what a mark found, and what to do next.
 
-import { button, element, formatCount, formatPoints } from './elements.js';
+import { button, element, formatCount, formatPoints, sign } from './elements.js';
 import { factsOf } from './notebook.js';
 
 const TRIES = 2; // marks below full before the solution is offered; the server checks it too
@@ -40,19 +40,19 @@ const isFull = work => work.state === 'marked' && work.done;
 
 function buildAddition(work, lab, actions) {
   if (work.stale) return [element('p', 'Your cell has changed: run this check again.')];
-  const row = element('p', '', { class: 'gradlab-buttons' });
+  const row = element('div', '', { class: 'gradlab-buttons' });
   const parts = [];
   if (work.state === 'marked') {
     const earned = `${formatPoints(work.earned)} of ${formatCount(work.points, 'point')}`;
     parts.push(isFull(work)
-      ? element('p', `✓ Marked: ${earned}, full marks`, { class: 'gradlab-success' })
-      : element('p', `Marked: ${earned}`, { class: 'gradlab-earned' }));
+      ? buildLine('pass', `Marked: ${earned}, full marks`)
+      : buildLine(work.earned > 0 ? 'partly' : 'fail', `Marked: ${earned}`));
   }
   parts.push(...listHidden(work.hidden));
   if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', element('pre', work.another_way)));
   if (work.state === 'passing') {
     const rest = work.practice ? '' : `. Hidden checks decide its ${formatCount(work.points, 'point')}`;
-    parts.push(element('p', `✓ The checks that you can see pass${rest}.`, { class: 'gradlab-success' }));
+    parts.push(buildLine('ready', `The checks that you can see pass${rest}.`));
     row.append(button('Mark it now', actions.mark));
   }
   if (lab.next && lab.next !== work.name && work.state !== 'failing') {
@@ -60,19 +60,29 @@ function buildAddition(work, lab, actions) {
   }
   if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage));
   if (lab.grader && work.tries >= TRIES && !work.done && work.kind === 'exercise') row.append(solutionButton(work, actions));
-  parts.push(element('p', `This lab: ${lab.summary}`, { class: 'gradlab-standing' }));
+  parts.push(element('p', `This lab: ${lab.summary}`, { class: 'gradlab-small' }));
   return row.childElementCount ? [...parts, row] : parts;
+}
+
+/** The line that says how far the exercise is. */
+function buildLine(state, words) {
+  const line = element('p', '', { class: 'gradlab-line' });
+  line.append(sign(state), element('strong', words));
+  return line;
 }
 
 /** What hidden checks found: those that failed, each with its hints, and how many passed. */
 function listHidden(findings) {
   if (!findings.length) return [];
   const failed = findings.filter(finding => !finding.passed);
-  const list = element('ul', '', { class: 'gradlab-hidden' });
+  const list = element('ul');
   for (const { label, seen, hints } of failed) {
-    const item = element('li', `✗ ${label}`);
-    if (seen) item.append(element('div', seen, { class: 'gradlab-seen' }));
-    hints.forEach((hint, index) => item.append(fold(hints.length > 1 ? `Hint ${index + 1}` : 'Hint', element('div', hint))));
+    const words = element('div');
+    words.append(element('b', 'fail ', { class: 'gradlab-fail' }), label);
+    if (seen) words.append(element('div', seen, { class: 'gradlab-seen' }));
+    hints.forEach((hint, index) => words.append(fold(hints.length > 1 ? `Hint ${index + 1}` : 'Hint', element('div', hint))));
+    const item = element('li');
+    item.append(sign('fail'), words);
     list.append(item);
   }
   const passed = findings.length - failed.length;

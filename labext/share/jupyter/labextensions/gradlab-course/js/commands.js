@@ -83,7 +83,7 @@ export function makeCommands(lesson) {
       isCancelled = true;
       course.cancel();
     };
-    const ended = showProgress(`Marking ${lab}`, [{ label: 'Cancel', callback: cancel }]);
+    const ended = showProgress(`Marking ${lab.title}`, [{ label: 'Cancel', callback: cancel }]);
     try {
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
@@ -91,7 +91,7 @@ export function makeCommands(lesson) {
         const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })];
         const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
         if (!answer.button.accept) return;
-        notify(`Handing in ${lab}`, 'in-progress', false);
+        notify(`Submitting ${lab.title}`, 'in-progress', false);
         marked = await course.mark(notebook.context.path, true);
       }
       ended();

@@ -14,6 +14,11 @@ export function button(words, action, attributes = {}) {
   return node;
 }
 
+const LETTERS = { pass: '✓', ready: '✓', fail: '✗', partly: '◐', written: '…', later: '○', untouched: '○' };
+
+/** The icon of a state, next to its word. Without the style sheet, it's a letter. */
+export const sign = state => element('span', LETTERS[state], { class: `gradlab-sign gradlab-sign-${state}`, 'aria-hidden': 'true' });
+
 /** Format a number of points as the feedback page does: with at most two decimals. */
 export const formatPoints = number => String(Math.round(number * 100) / 100);
 

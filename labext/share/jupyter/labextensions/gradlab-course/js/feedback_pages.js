@@ -10,20 +10,20 @@ export class FeedbackPages {
     this.modules = modules['@jupyterlab/apputils'];
     this.pageOf = pageOf;
     this.goTo = goTo;
-    this.open = new Map(); // a lab's page, while it is open
+    this.open = new Map(); // a lab's page by the lab's name, while it is open
   }
 
-  /** Show the latest page of this lab, whose notebook is at this path. */
+  /** Show the latest page of this lab, {name, title}, whose notebook is at this path. */
   show(lab, path) {
     this.refresh(lab, path);
-    this.app.shell.activateById(this.open.get(lab).id);
+    this.app.shell.activateById(this.open.get(lab.name).id);
   }
 
   /** Show it next to the notebook if there's room. Returns whether it can be seen. */
   showBeside(lab, path) {
-    if (!this.isOpen(lab) && !this.hasRoom) return false;
+    if (!this.isOpen(lab.name) && !this.hasRoom) return false;
     this.refresh(lab, path);
-    return this.open.get(lab).isVisible;
+    return this.open.get(lab.name).isVisible;
   }
 
   /** Whether the notebook in front is wide enough for two side by side. */
@@ -31,15 +31,15 @@ export class FeedbackPages {
     return (this.tracker.currentWidget?.node.clientWidth ?? 0) >= WIDE;
   }
 
-  isOpen(lab) {
-    return Boolean(this.open.get(lab) && !this.open.get(lab).isDisposed);
+  isOpen(name) {
+    return Boolean(this.open.get(name) && !this.open.get(name).isDisposed);
   }
 
   refresh(lab, path) {
-    let page = this.open.get(lab);
-    if (!this.isOpen(lab)) {
+    let page = this.open.get(lab.name);
+    if (!this.isOpen(lab.name)) {
       page = this.createPage(lab, path);
-      this.open.set(lab, page);
+      this.open.set(lab.name, page);
       const current = this.tracker.currentWidget;
       const mode = this.hasRoom ? 'split-right' : 'tab-after';
       this.app.shell.add(page, 'main', { mode, ref: current?.id, activate: false });
@@ -57,8 +57,8 @@ export class FeedbackPages {
       this.linkHeadings(frame.contentDocument, path);
     });
     const page = new MainAreaWidget({ content });
-    page.id = `gradlab-page-${lab}`;
-    page.title.label = `Marked: ${lab}`;
+    page.id = `gradlab-page-${lab.name}`;
+    page.title.label = `Marked: ${lab.title}`;
     page.title.closable = true;
     return page;
   }
@@ -69,7 +69,7 @@ export class FeedbackPages {
       const link = page.createElement('button');
       link.type = 'button';
       link.textContent = 'Open in the notebook';
-      link.style.cssText = 'font-size: 0.875rem; font-weight: normal; margin-left: 1em;';
+      link.className = 'gradlab-open';
       link.setAttribute('aria-label', `Open ${heading.id} in the notebook`);
       link.addEventListener('click', () => this.goTo(path, heading.id));
       heading.append(link);

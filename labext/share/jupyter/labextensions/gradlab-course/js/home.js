@@ -1,12 +1,14 @@
 // The course's home in JupyterLab's main area: what the course is for, where to continue, and the labs as a path.
 
-import { button, element } from './elements.js';
+import { button, element, sign } from './elements.js';
+import { buildMilestoneLine } from './milestone_line.js';
 import { chooseNextLab, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
 
 export function makeHome({ MainAreaWidget }, { Widget }, actions) {
   const content = new Widget();
+  content.addClass('gradlab');
   content.addClass('gradlab-Home');
   content.node.tabIndex = -1;
   const home = new MainAreaWidget({ content });
@@ -20,24 +22,28 @@ export function makeHome({ MainAreaWidget }, { Widget }, actions) {
     const page = element('main', '', { 'aria-label': course.title || 'Course' });
     page.append(element('h1', course.title || 'Course'));
     if (course.about) page.append(element('p', course.about, { class: 'gradlab-about' }));
-    page.append(...buildStart(course, actions), buildPath(course, actions));
+    const reached = course.labs.map(isPassed);
+    const line = buildMilestoneLine(course.labs, reached, course.labs.indexOf(chooseNextLab(course, null)));
+    page.append(buildStart(course, actions), ...(line ? [line] : []), buildPath(course, actions));
     content.node.replaceChildren(page);
     if (focused) content.node.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
   };
   return home;
 }
 
-/** The big button, and where the student was. */
+/** Where the student was, and the button that continues there. */
 function buildStart(course, actions) {
   const lab = chooseNextLab(course, null);
-  if (!lab) return [element('p', course.labs.length ? 'You have done every exercise.' : 'There are no labs in this folder.')];
+  if (!lab) return element('p', course.labs.length ? 'You have done every exercise.' : 'There are no labs in this folder.', { class: 'gradlab-place' });
   const words = lab.begun ? `Continue with ${lab.next}` : `Begin with lab ${lab.number}`;
   const place = lab.begun ? `Lab ${lab.number}, ${lab.title}. You were there ${describeDay(lab.changed)}.` : lab.title;
-  const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-start', 'data-key': 'start' });
+  const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
   const how = button('How a lab works', actions.showHow, { class: 'gradlab-how', 'data-key': 'how' });
-  const row = element('div', '', { class: 'gradlab-startrow' });
+  const row = element('div', '', { class: 'gradlab-buttons' });
   row.append(start, how);
-  return [row, element('p', place, { class: 'gradlab-standing' })];
+  const section = element('div', '', { class: 'gradlab-place' });
+  section.append(element('p', place, { class: 'gradlab-small' }), row);
+  return section;
 }
 
 function describeDay(seconds) {
@@ -56,26 +62,33 @@ function buildPath(course, actions) {
 }
 
 function buildStep(lab, numbers, isNext, actions) {
-  const [icon, state] = describeState(lab, isNext);
-  const step = element('li', '', { class: `gradlab-step${isNext ? ' gradlab-here' : ''}` });
-  const title = button(lab.title, () => actions.open(lab, ''), { class: 'gradlab-lab', 'data-key': lab.name });
-  title.prepend(element('span', lab.number, { class: 'gradlab-number' }));
+  const reached = isPassed(lab);
+  const style = isNext ? ' gradlab-here' : reached ? ' gradlab-reached' : lab.begun ? ' gradlab-begun' : '';
+  const step = element('li', '', { class: `gradlab-step${style}` });
+  const content = element('div');
+  const title = button(lab.title, () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': lab.name });
+  title.prepend(element('span', `Lab ${lab.number}: `, { class: 'jp-sr-only' }));
   const needs = lab.needs.map(name => numbers[name] ?? name).join(', ');
-  const facts = [state, lab.summary, `${lab.minutes} minutes`, needs ? `after ${needs}` : ''].filter(Boolean).join(' · ');
-  const line = element('p', '', { class: 'gradlab-standing' });
-  if (icon) line.append(element('span', icon, { class: 'gradlab-icon', 'aria-hidden': 'true' }));
-  line.append(facts);
-  step.append(title, line);
-  if (lab.milestone) step.append(element('p', `${isPassed(lab) ? 'You have' : "You'll have"} ${lab.milestone}`, { class: 'gradlab-milestone' }));
-  if (lab.begun) step.append(pointBar(lab));
+  const facts = [lab.summary, `${lab.minutes} minutes`, needs ? `after ${needs}` : ''].filter(Boolean).join(' · ');
+  const line = element('p', '', { class: 'gradlab-small' });
+  line.append(...describeState(lab, isNext), facts);
+  content.append(title, line);
+  if (lab.milestone) content.append(element('p', `${reached ? 'You have' : "You'll have"} ${lab.milestone}`, { class: 'gradlab-milestone' }));
+  if (lab.begun) content.append(pointBar(lab));
+  step.append(element('span', lab.number, { class: 'gradlab-disc', 'aria-hidden': 'true' }), content);
   return step;
 }
 
 /** Whether nothing with points is left to write in a lab. */
 const isPassed = lab => lab.begun && !lab.next;
 
+/** The icon and the word of a lab's state, if it has one. */
 function describeState(lab, isNext) {
-  if (isPassed(lab)) return ['✓', lab.ready ? 'ready to mark' : 'done'];
-  if (lab.begun) return ['◐', isNext ? 'you are here' : 'begun'];
-  return ['', isNext ? 'next' : ''];
+  const [icon, word] = isPassed(lab)
+    ? lab.ready ? ['ready', 'ready to mark'] : ['pass', 'done']
+    : lab.begun ? ['partly', isNext ? 'you are here' : 'begun'] : isNext ? ['untouched', 'next'] : [];
+  if (!word) return [];
+  const badge = element('span', '', { class: 'gradlab-badge' });
+  badge.append(sign(icon), word);
+  return [badge, ' · '];
 }

@@ -17,8 +17,10 @@ export function isLab(panel) {
   return Boolean(panel?.content.model?.getMetadata(KEY)?.lab);
 }
 
+/** Return the lab of a notebook: {name, title}. */
 export function labOf(panel) {
-  return panel?.content.model?.getMetadata(KEY)?.lab ?? '';
+  const { lab: name = '', title = name } = panel?.content.model?.getMetadata(KEY) ?? {};
+  return { name, title };
 }
 
 /** The index of the cell of this kind and exercise; -1 if there is none. */
@@ -107,7 +109,7 @@ export class ExecutedCells {
     const missing = each => each.model.type === 'code' && NEEDED.includes(factsOf(each).kind) && !this.has(each);
     if (!above.some(missing)) return;
     const message = document.createElement('p');
-    message.className = 'gradlab-message gradlab-restarted';
+    message.className = 'gradlab gradlab-message gradlab-restarted';
     message.setAttribute('role', 'status');
     message.textContent = RESTARTED;
     cell.node.append(message);

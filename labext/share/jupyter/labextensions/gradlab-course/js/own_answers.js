@@ -17,7 +17,7 @@ export function updateOwnAnswers(panel, lab, actions) {
     if (before?.dataset.key === key) continue;
     before?.remove();
     if (work.state === 'untouched') continue;
-    const box = element('div', '', { class: 'gradlab-message gradlab-own', 'data-key': key });
+    const box = element('div', '', { class: 'gradlab gradlab-message gradlab-own', 'data-key': key });
     fill(box, work, actions);
     cell.node.append(box);
   }

@@ -1,6 +1,6 @@
-// The side panel: where to continue, the work in the open lab, and all labs. Plain elements, with states in words.
+// The side panel: where to continue, the work in the open lab, and all labs. States are an icon and words.
 
-import { button as makeButton, element, formatCount, formatPoints } from './elements.js';
+import { button as makeButton, element, formatCount, formatPoints, sign } from './elements.js';
 
 const STATES = {
   untouched: 'not started',
@@ -11,6 +11,7 @@ const STATES = {
 };
 
 export const START = '00_start_here.ipynb';
+const CONTINUE = { class: 'gradlab-primary gradlab-continue', 'data-key': 'continue' };
 const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
 
 export function makePanel({ Widget }, actions) {
@@ -18,6 +19,7 @@ export function makePanel({ Widget }, actions) {
   widget.id = 'gradlab-course';
   widget.title.caption = 'Course';
   widget.title.label = 'Course';
+  widget.addClass('gradlab');
   widget.addClass('gradlab-Panel');
   widget.node.setAttribute('role', 'region');
   widget.node.setAttribute('aria-label', 'Course');
@@ -47,13 +49,13 @@ export function makePanel({ Widget }, actions) {
 
 function continueButton(course, open, actions) {
   if (open?.work.length && !open.next && coreOf(open).some(work => work.state !== 'marked' && work.kind !== 'question')) {
-    return makeButton(`Mark my work in ${open.title}`, actions.mark, { class: 'gradlab-continue', 'data-key': 'continue' });
+    return makeButton(`Mark my work in ${open.title}`, actions.mark, CONTINUE);
   }
   const lab = chooseNextLab(course, open);
   if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'There are no labs in this folder.');
   const words = lab.begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
   const start = () => actions.open(lab, lab.begun ? lab.next : '');
-  return makeButton(words, start, { class: 'gradlab-continue', 'data-key': 'continue' });
+  return makeButton(words, start, CONTINUE);
 }
 
 /** The work that earns points. */
@@ -68,7 +70,7 @@ export function chooseNextLab(course, open) {
 
 function labSection(lab, actions) {
   const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
-  section.append(element('h3', `${lab.number} ${lab.title}`), element('p', lab.summary, { class: 'gradlab-standing' }));
+  section.append(element('h3', `${lab.number} ${lab.title}`), ...describePoints(lab));
   section.append(workList(lab, coreOf(lab), actions));
   const practice = lab.work.filter(work => work.practice);
   if (practice.length) section.append(element('h4', 'Further practice'), workList(lab, practice, actions));
@@ -82,13 +84,10 @@ function workList(lab, works, actions) {
   const list = element('ul');
   for (const work of works) {
     const item = element('li');
-    const button = element('button', '', { class: `gradlab-work gradlab-${styleOf(work)}`, 'data-key': `${lab.name}/${work.name}` });
-    button.append(
-      element('span', '', { class: 'gradlab-dot', 'aria-hidden': 'true' }),
-      element('span', work.name, { class: 'gradlab-name' }),
-      element('span', stateOf(work), { class: 'gradlab-state' }),
-    );
-    button.onclick = () => actions.open(lab, work.name);
+    const button = makeButton('', () => actions.open(lab, work.name), { class: 'gradlab-plain gradlab-work', 'data-key': `${lab.name}/${work.name}` });
+    const state = element('span', '', { class: 'gradlab-small gradlab-state' });
+    state.append(element('span', describeState(work)), ' ', element('span', describeWorth(work)));
+    button.append(sign(signOf(work)), breakableName(work.name), ' ', state);
     item.append(button);
     list.append(item);
   }
@@ -113,19 +112,40 @@ function links(title, buttons) {
 }
 
 /** A button that goes somewhere. key: identifies it, so it keeps the focus when the panel is redrawn. */
-const link = (words, key, action) => makeButton(words, action, { class: 'gradlab-again', 'data-key': key });
+const link = (words, key, action) => makeButton(words, action, { class: 'gradlab-plain', 'data-key': key });
 
-/** The style of a work's dot: only full marks are green. */
-function styleOf(work) {
-  if (work.state !== 'marked' || work.done) return work.state;
-  return work.earned > 0 ? 'partly' : 'failing';
+/** The icon of a work's state: only full marks are a green disc. */
+function signOf(work) {
+  if (work.state !== 'marked') return { failing: 'fail', passing: 'ready' }[work.state] ?? work.state;
+  if (work.done) return 'pass';
+  return work.earned > 0 ? 'partly' : 'fail';
 }
 
-function stateOf(work) {
+function describeWorth(work) {
   const points = formatCount(work.points, 'point');
   if (work.state === 'marked') return `${formatPoints(work.earned)} of ${points}`;
-  const word = work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
-  return [word, ...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
+  return [...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
+}
+
+function describeState(work) {
+  return work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
+}
+
+/** A name that may break after an underscore. */
+function breakableName(name) {
+  const node = element('span', '', { class: 'gradlab-name' });
+  name.split(/(?<=_)/).forEach((part, index) => node.append(...(index ? [element('wbr')] : []), part));
+  return node;
+}
+
+/** A lab's points, with the earned ones large, and its bar once it's begun. */
+function describePoints(lab) {
+  const score = element('p', '', { class: 'gradlab-score' });
+  score.append(element('strong', formatPoints(lab.earned)), ` of ${formatCount(lab.points, 'point')}`);
+  const parts = [score, ...(lab.begun ? [pointBar(lab)] : [])];
+  if (lab.ready) parts.push(element('p', `${formatPoints(lab.ready)} more ready to mark`, { class: 'gradlab-small' }));
+  if (lab.milestone) parts.push(element('p', `You'll have: ${lab.milestone}`, { class: 'gradlab-small' }));
+  return parts;
 }
 
 /** Wrong predictions of earlier labs, at most five, the oldest first. They come back until they are right. */
@@ -139,24 +159,24 @@ function review(course, open, actions) {
 
 function allLabs(course, open, actions) {
   const section = element('section', '', { 'aria-label': 'All labs' });
-  const list = element('ol', '', { class: 'gradlab-labs' });
+  const list = element('ol');
   for (const lab of course.labs) {
     const item = element('li');
-    const button = element('button', `${lab.number} ${lab.title}`, { class: 'gradlab-lab', 'data-key': lab.name });
+    const button = makeButton('', () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': lab.name });
+    button.append(element('span', lab.number, { class: 'gradlab-number' }), ' ', element('span', lab.title), ' ');
+    button.append(element('span', lab.summary, { class: 'gradlab-small' }));
+    if (lab.begun) button.append(pointBar(lab));
     if (lab.name === open?.name) button.setAttribute('aria-current', 'true');
-    button.onclick = () => actions.open(lab, '');
-    item.append(button, element('div', lab.summary, { class: 'gradlab-standing' }));
-    if (lab.milestone) item.append(element('div', `You'll have: ${lab.milestone}`, { class: 'gradlab-standing' }));
-    item.append(pointBar(lab));
+    item.append(button);
     list.append(item);
   }
   section.append(element('h3', 'All labs'), list);
   return section;
 }
 
-/** A bar of a lab's points: earned, and in a lighter color those ready to mark. */
+/** A bar of a lab's points: earned, and striped those ready to mark. The words next to it say the same. */
 export function pointBar(lab) {
-  const bar = element('div', '', { class: 'gradlab-bar', role: 'img', 'aria-label': lab.summary });
+  const bar = element('span', '', { class: 'gradlab-bar', 'aria-hidden': 'true' });
   const share = points => `${lab.points ? (100 * points) / lab.points : 0}%`;
   for (const [name, points] of [['earned', lab.earned], ['ready', lab.ready]]) {
     const part = element('span', '', { class: `gradlab-bar-${name}` });

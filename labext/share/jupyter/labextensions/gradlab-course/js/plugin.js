@@ -58,7 +58,7 @@ function activate(app, tracker, palette, launcher, modules) {
       askAgain(front(), name);
     },
     openFile: path => app.commands.execute('docmanager:open', { path }),
-    showPage: lab => pages.show(lab.name, lab.path),
+    showPage: lab => pages.show(lab, lab.path),
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
@@ -166,7 +166,7 @@ function activate(app, tracker, palette, launcher, modules) {
     return {
       open: name => openLab({ path }, name),
       mark: () => app.commands.execute('gradlab:mark'),
-      showPage: () => pages.show(lab.name, path),
+      showPage: () => pages.show(lab, path),
       readKey: (name, question) => ask(() => course.quizKey(path, name, question)),
       readSolution: name => ask(() => course.solution(path, name)),
       saveOwnMark: async (name, points) => {

@@ -71,7 +71,7 @@ function decoratePrediction(cell, shown) {
   const wanted = factsOf(cell).answer ?? [];
   const items = [...shown.querySelectorAll('li')].filter(item => item.querySelector('input[type=checkbox]'));
   const question = shown.querySelector('p')?.textContent.replace('Predict.', '').trim().slice(0, 60) ?? '';
-  const form = element('form', '', { class: 'gradlab-prediction', 'aria-label': `Your prediction: ${question}` });
+  const form = element('form', '', { class: 'gradlab gradlab-prediction', 'aria-label': `Your prediction: ${question}` });
   const result = element('p', '', { role: 'status', class: 'gradlab-message' });
   const several = wanted.length > 1;
   const group = `gradlab-${cell.model.id}`;
@@ -88,7 +88,7 @@ function decoratePrediction(cell, shown) {
       captureKeys(input);
       return { input, text };
     });
-    items[0].parentElement.classList.add('gradlab-choices');
+    items[0].parentElement.classList.add('gradlab', 'gradlab-choices');
     read = () => inputs.filter(each => each.input.checked).map(each => each.text);
   } else {
     const input = element('input', '', { type: 'text', inputmode: 'decimal', 'aria-label': 'Your number' });
@@ -128,7 +128,7 @@ function markChoices(inputs, wanted) {
     const isWanted = isRight([text], wanted) || wanted.some(each => isRight([text], [each]));
     input.parentElement.querySelector('.gradlab-choice')?.remove();
     if (!isWanted && !input.checked) continue;
-    const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-${isWanted ? 'right' : 'wrong'}`, role: 'img' });
+    const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-sign gradlab-sign-${isWanted ? 'pass' : 'fail'}`, role: 'img' });
     mark.setAttribute('aria-label', isWanted ? 'right' : 'wrong');
     input.before(mark);
   }

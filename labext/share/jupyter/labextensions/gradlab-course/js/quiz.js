@@ -52,8 +52,8 @@ class Quiz {
   constructor(cell, answer, shown) {
     Object.assign(this, { cell, answer, shown, shared: answer.model.sharedModel, questions: groupQuestions(shown) });
     shown.quiz = this;
-    this.note = element('p', '', { class: 'gradlab-message', role: 'status' });
-    this.pager = element('div', '', { class: 'gradlab-buttons gradlab-pager' });
+    this.note = element('p', '', { class: 'gradlab gradlab-message', role: 'status' });
+    this.pager = element('div', '', { class: 'gradlab gradlab-buttons gradlab-pager' });
     shown.append(this.pager, this.note);
     for (const question of this.questions) {
       for (const { box, letter } of question.boxes) box.onchange = () => this.choose(question, letter, box.checked);
@@ -158,7 +158,7 @@ function groupQuestions(shown) {
     if (!question) continue;
     question.section.append(node);
     if (node.tagName !== 'UL') continue;
-    node.classList.add('gradlab-choices');
+    node.classList.add('gradlab', 'gradlab-choices');
     for (const item of node.children) {
       const letter = /^\s*([a-e])\. /.exec(item.textContent)?.[1];
       if (letter) question.boxes.push(addCheckbox(item, `${question.name} ${letter}`, letter));

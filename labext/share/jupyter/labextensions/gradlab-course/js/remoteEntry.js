@@ -22,7 +22,7 @@
   async function style() {
     const link = document.createElement('link');
     link.rel = 'stylesheet';
-    link.href = new URL('style.css', here).href;
+    link.href = new URL('../style/index.css', here).href;
     document.head.appendChild(link);
     return () => ({});
   }
