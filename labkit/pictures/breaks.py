@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from labkit.pictures.palette import RED
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import RED, draw_line, draw_rect, draw_text, measure_width, show_only
+from labkit.pictures.svg import draw_line, draw_rect, draw_text, measure_width, show_only
 
 ROW, SIZE = 20.0, 12.0  # pixels
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from labkit.pictures.palette import BLUE, GREEN, OCHRE, RED
 from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, GREEN, OCHRE, RED, draw_cell, draw_rect, draw_text
+from labkit.pictures.svg import draw_cell, draw_rect, draw_text
 
 Shape = Sequence[int]
 MAX_DIMS = 6

@@ -8,8 +8,9 @@ from typing import Any
 
 from torch import Tensor
 
+from labkit.pictures.palette import BLUE, MUTED, RED
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, RED, draw_circle, draw_line, draw_rect, draw_text, emphasize_parts
+from labkit.pictures.svg import draw_circle, draw_line, draw_rect, draw_text, emphasize_parts
 
 MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
@@ -99,7 +100,7 @@ def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]
         for number, name in enumerate(rows):
             at = y + row * (number + 1)
             inside += [
-                draw_line(left, at - 4, right, at - 4, GRAY, 0.6, "stroke-opacity='.45'"),
+                draw_line(left, at - 4, right, at - 4, MUTED, 0.6, "stroke-opacity='.45'"),
                 draw_text(left - 8, at, name, anchor="end", size=11),
             ]
         for call, (served, new) in enumerate(zip(run.served, run.compiled, strict=True)):

@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from labkit.pictures.palette import BLUE, GREEN, MUTED, OCHRE, RED
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, RED, draw_cell, draw_text, show_only
+from labkit.pictures.svg import draw_cell, draw_text, show_only
 
 COLORS = {torch.float32: BLUE, torch.float16: OCHRE, torch.bfloat16: GREEN, torch.float64: RED}
 CAST = "_to_copy"
@@ -70,9 +71,9 @@ def _draw(runs: dict[str, list[Row]], words: list[str]) -> Drawing:
         y, inside = 30.0, [draw_text(260, 16, "in", anchor="middle"), draw_text(430, 16, "out", anchor="middle")]
         for name, before, after in rows:
             cast = name == CAST
-            inside.append(draw_text(6, y + 17, "cast" if cast else name, GRAY if cast else "currentColor"))
+            inside.append(draw_text(6, y + 17, "cast" if cast else name, MUTED if cast else "currentColor"))
             for x, label in ((180, before), (350, after)):
-                inside.append(draw_cell(x, y, 160, 24, label, colors.get(label, GRAY), 0.4 if not cast else 0.15))
+                inside.append(draw_cell(x, y, 160, 24, label, colors.get(label, MUTED), 0.4 if not cast else 0.15))
             y += 28
         parts.append(show_only([frame], *inside))
         height = max(height, y)

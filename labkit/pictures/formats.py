@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 import torch
 
+from labkit.pictures.palette import BLUE, OCHRE, RED
 from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, OCHRE, RED, draw_rect, draw_text, tag_element
+from labkit.pictures.svg import draw_rect, draw_text, tag_element
 
 BITS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}  # exponent, fraction
 COLORS = (RED, OCHRE, BLUE)  # sign, exponent, fraction

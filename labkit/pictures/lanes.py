@@ -6,17 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from labkit.pictures.palette import COLORS, MUTED
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import (
-    COLORS,
-    GRAY,
-    draw_cell,
-    draw_line,
-    draw_text,
-    emphasize_parts,
-    escape_text,
-    measure_width,
-)
+from labkit.pictures.svg import draw_cell, draw_line, draw_text, emphasize_parts, escape_text, measure_width
 
 LEFT, WIDTH, HIGH, GAP = 92, 640, 20, 12  # pixels
 REGION = "user_annotation"
@@ -140,7 +132,7 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
 def _draw_box(bar: Bar, x: float, y: float, unit: float, colors: Mapping[str, str]) -> str:
     width = max(unit * _measure_length(bar) - 1, 0.5)
     shown = bar.name if measure_width(bar.name, 10) < width else ""
-    color = colors[bar.regions[0]] if bar.regions else GRAY
+    color = colors[bar.regions[0]] if bar.regions else MUTED
     tint = 0.45 if bar.cat == REGION else 0.3
     return draw_cell(x, y, width, HIGH - 2, shown, color, tint, 10)
 
@@ -150,8 +142,8 @@ def _draw_axis(y: float, length: float, unit: float) -> list[str]:
     step = 10.0 ** (len(str(int(length))) - 1)
     step = next((s for s in (step / 5, step / 2, step) if length / s <= 10), step)
     ticks = [n * step for n in range(int(length / step) + 1)]
-    parts = [draw_line(LEFT, y, LEFT + WIDTH, y, GRAY)]
+    parts = [draw_line(LEFT, y, LEFT + WIDTH, y, MUTED)]
     for at in ticks:
         x = LEFT + unit * at
-        parts += [draw_line(x, y, x, y + 4, GRAY), draw_text(x, y + 17, f"{at:g}", GRAY, "middle", 10)]
-    return [*parts, draw_text(LEFT - 8, y + 17, "µs", GRAY, "end", 10)]
+        parts += [draw_line(x, y, x, y + 4, MUTED), draw_text(x, y + 17, f"{at:g}", MUTED, "middle", 10)]
+    return [*parts, draw_text(LEFT - 8, y + 17, "µs", MUTED, "end", 10)]

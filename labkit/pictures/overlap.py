@@ -8,8 +8,9 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from labkit.pictures.palette import COLORS, MUTED, RED
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import COLORS, GRAY, RED, draw_cell, draw_line, draw_text, measure_width, show_only
+from labkit.pictures.svg import draw_cell, draw_line, draw_text, measure_width, show_only
 
 LEFT, WIDTH, HIGH = 92, 560, 34  # pixels
 
@@ -86,8 +87,8 @@ def _draw(names: list[str], ends: list[float], runs: Mapping[str, list[Message]]
         parts.append(show_only([frame], *frame_parts))
     x = LEFT + unit * ends[-1]
     parts += [
-        draw_line(x, 26, x, 118, GRAY, 1, "stroke-dasharray='4 4'"),
-        draw_text(x, 132, "backward ends", GRAY, "middle", 11),
+        draw_line(x, 26, x, 118, MUTED, 1, "stroke-dasharray='4 4'"),
+        draw_text(x, 132, "backward ends", MUTED, "middle", 11),
     ]
     parts.append(draw_text(4, 152, "a schema, to scale and not measured", size=11))
     return Drawing("Buckets and backward", LEFT + WIDTH + 16, 160, parts, [Group("buckets", list(runs))], words)

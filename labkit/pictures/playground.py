@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import torch
 
+from labkit.pictures.palette import BLUE, MUTED, OCHRE, RED
 from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, GRAY, OCHRE, RED, draw_circle, draw_line, draw_text, tag_element
+from labkit.pictures.svg import draw_circle, draw_line, draw_text, tag_element
 
 HIDDEN = 3
 # w{i}{j}: from input i to hidden unit j; b{j}: its bias; v{j}: from hidden unit j to the result; c: its bias.
@@ -33,7 +34,7 @@ START = {
 }
 RATE = 0.1
 RADIUS = 30  # pixels of a node
-GROW, SHRINK, FLAT = BLUE, RED, GRAY
+GROW, SHRINK, FLAT = BLUE, RED, MUTED
 
 
 class Pass(NamedTuple):

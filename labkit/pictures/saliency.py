@@ -7,8 +7,9 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
+from labkit.pictures.palette import BLUE, INK, RED
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, INK, RED, draw_rect, draw_text, show_only, to_svg
+from labkit.pictures.svg import draw_rect, draw_text, show_only, to_svg
 
 SIDE, TOP, GAP, SHADES = 200.0, 28.0, 40.0, 12
 MAX_PIXELS = 32 * 32

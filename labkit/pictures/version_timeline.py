@@ -10,8 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from labkit.pictures.palette import BLUE, GREEN, INK, OCHRE, PURPLE, RED
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREEN, INK, OCHRE, PURPLE, RED, draw_circle, draw_text, show_only
+from labkit.pictures.svg import draw_circle, draw_text, show_only
 
 WRITE = "write"  # the line that try_writes replaces
 COLORS = {"kept": GREEN, "caught": RED, "unseen": PURPLE}

@@ -7,8 +7,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from labkit.pictures.palette import BLUE, GREEN, MUTED, OCHRE
 from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, draw_cell, draw_rect, draw_text, show_only
+from labkit.pictures.svg import draw_cell, draw_rect, draw_text, show_only
 
 MAX = 6
 WIDE, HIGH, LEFT, TOP = 62, 32, 96, 40  # pixels
@@ -53,7 +54,9 @@ def _draw(v: list[float], rows: list[list[float]], result: list[float], words: l
         parts.append(draw_cell(4, y, WIDE - 4, HIGH - 3, _format_number(weight), OCHRE, 0.35))
         parts.append(draw_text(LEFT - 4, y + 20, "times", anchor="end", size=10))
         parts += [
-            draw_cell(LEFT + WIDE * j, y, WIDE - 3, HIGH - 3, _format_number(entry), GRAY if entry == 0 else BLUE, 0.25)
+            draw_cell(
+                LEFT + WIDE * j, y, WIDE - 3, HIGH - 3, _format_number(entry), MUTED if entry == 0 else BLUE, 0.25
+            )
             for j, entry in enumerate(row)
         ]
     for j, entry in enumerate(result):
