@@ -38,7 +38,7 @@ class SentGradients:
     upstream: str
     """The gradient accumulated for it."""
     to: list[tuple[int, str, str]] = field(default_factory=list)
-    """For each gradient that it sent: the number of the edge among its own, the label of the node there, the gradient."""
+    """For each gradient that it sent: the number of the edge among its own, the label of the receiver, the gradient."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from labkit.pictures.picture import WIDTH, Drawing, Picture, catch_failures
 from labkit.pictures.svg import SMALL, draw_cell, measure_width
 
 MAX_NODES = 200  # a larger graph can't be read as a picture
-HIGH, GAP = 34, 34  # pixels: the height of a box, and between two boxes
+HIGH, GAP, TOP = 34, 34, 6  # pixels: the height of a box, between two boxes, above and below
 MOST_SIDEWAYS, MOST_SPREAD = 830, 1.5  # pixels; a factor
 
 
@@ -86,9 +86,9 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
     else:
         layout = compute_layout(widths, edges)
         reach = dict.fromkeys(boxes, HIGH / 2)
-    layout = spread_layout(layout, WIDTH - 8, MOST_SPREAD)
+    layout = spread_layout(layout, WIDTH - 8, MOST_SPREAD, TOP)
     parts = draw_arrows(route_edges(layout, edges, reach, sideways), sideways)
     for n, (label, color) in boxes.items():
         x, y = layout.boxes[n]
         parts.append(draw_cell(x - widths[n] / 2, y - HIGH / 2, widths[n], HIGH, label, color, size=SMALL))
-    return Drawing("An autograd graph", max(WIDTH, layout.width + 8), layout.height, parts)
+    return Drawing("An autograd graph", max(WIDTH, layout.width + 8), layout.height + 2 * TOP, parts)

@@ -69,13 +69,17 @@ def compute_sideways_layout(sizes: Mapping[int, Point], edges: Sequence[tuple[in
     return Layout(boxes, routes, right[-1] - gap, upright.width)
 
 
-def spread_layout(layout: Layout, width: float, most: float) -> Layout:
-    """Move boxes apart sideways until the layout has this width, at most by a factor, and center it there."""
+def spread_layout(layout: Layout, width: float, most: float, top: float = 0) -> Layout:
+    """Move boxes apart sideways, at most by a factor, and center the layout in this width.
+
+    Args:
+        top: The space above.
+    """
     factor = max(1.0, min(most, width / layout.width))
     margin = max(0.0, (width - factor * layout.width) / 2)
 
     def move(point: Point) -> Point:
-        return margin + factor * point[0], point[1]
+        return margin + factor * point[0], point[1] + top
 
     boxes = {node: move(point) for node, point in layout.boxes.items()}
     routes = [[move(point) for point in route] for route in layout.routes]

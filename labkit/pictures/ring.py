@@ -49,7 +49,8 @@ def explore_ring(world_size: int) -> Picture:
     states = compute_ring_states(world_size)
     names = ["start", *(f"step {number}" for number in range(1, len(states)))]
     lines = [
-        f"{name + ':':8} {_count_complete(state):2} of {world_size**2} chunks are complete{_describe_sent(number, sent)}"
+        f"{name + ':':8} {_count_complete(state):2} of {world_size**2} chunks are complete"
+        + _describe_sent(number, sent)
         for number, (name, (state, sent)) in enumerate(zip(names, states, strict=True))
     ]
     return Picture("\n".join(lines), lambda: draw_ring(states, names, lines))
