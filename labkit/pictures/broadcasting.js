@@ -39,3 +39,4 @@ shapes.forEach((shape, row) => {
   };
   bar.append(make('label', {}, `shape ${'ab'[row]} `, field, message));
 });
+requestAnimationFrame(() => { host.scrollLeft = host.scrollWidth; }); // short shapes are at the right
