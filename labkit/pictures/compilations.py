@@ -126,8 +126,8 @@ def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]
     )
     all_words = ["\n".join(words), *words[1:]]
     calls = [f"call {number} with {size}" for number, size in enumerate(sizes, 1)]
-    rows = [[mode, *_list_calls(run)] for mode, run in runs.items()]
-    table = Table("Calls as a table", list(zip(*[["call", *calls], *rows], strict=True)))
+    columns = [["call", *calls], *([mode, *_list_calls(run)] for mode, run in runs.items())]
+    table = Table("Calls as a table", list(zip(*columns, strict=True)))
     groups = [Group("dynamic", [ALL, *runs])]
     width = max(WIDTH, right + 10)
     return Drawing("Which graph serves which call", width, y + 8, parts, groups, all_words, table=table)

@@ -18,6 +18,7 @@ svg.querySelector('title')?.remove();
 svg.style.cssText = picture.sizes;
 if (note) {
   svg.setAttribute('viewBox', `0 0 ${svg.getAttribute('width')} ${note.dataset.caption}`);
+  svg.setAttribute('height', note.dataset.caption);
   note.remove();
 }
 root.style.cssText = '';

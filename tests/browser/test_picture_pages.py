@@ -186,7 +186,8 @@ def test_steps_follow_the_keyboard_and_the_caption_says_each(open_page: Any, pic
 
 
 @pytest.mark.parametrize(
-    ("power", "rate", "loss"), [("-0.5", "0.32", r"loss \d\.\de-(0[7-9]|\d\d),"), ("0.5", "3.2", r"loss \d{7,}\.\d{4},")]
+    ("power", "rate", "loss"),
+    [("-0.5", "0.32", r"loss \d\.\de-(0[7-9]|\d\d),"), ("0.5", "3.2", r"loss \d{7,}\.\d{4},")],
 )
 def test_playing_the_network_ends_when_the_loss_is_small_or_without_bounds(
     open_page: Any, power: str, rate: str, loss: str

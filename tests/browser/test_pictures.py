@@ -140,7 +140,9 @@ def test_the_browser_and_python_compute_the_same_values(
         weights = {name: weights[name] - RATE * gradients[name] for name in START}
     p = compute_pass((1.0, -0.5), 1.0, weights)
     expect(network.locator("[data-loss]")).to_have_text(f"target 1.00, loss {p.loss:.4f}, after 5 steps")
-    expect(network.locator("[data-label=v2]")).to_have_text(f"v2 {weights['v2']:.2f} {'↓' if p.gradients['v2'] > 0 else '↑'}")
+    expect(network.locator("[data-label=v2]")).to_have_text(
+        f"v2 {weights['v2']:.2f} {'↓' if p.gradients['v2'] > 0 else '↑'}"
+    )
     expect(network.locator("[data-grad=x1]")).to_have_text(f"({p.gradients['x1']:.2f})")
 
 
