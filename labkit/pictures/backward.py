@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from labkit.pictures.graph import walk_graph
-from labkit.pictures.graph_layout import compute_sideways_layout, spread_layout
-from labkit.pictures.graph_route import draw_arrows, route_edges
+from labkit.pictures.graph_layout import compute_sideways_layout, fit_layout
+from labkit.pictures.graph_route import compute_routes, draw_arrows
 from labkit.pictures.node_values import compute_values
 from labkit.pictures.palette import BLUE, MUTED, RED
 from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
@@ -42,7 +42,7 @@ class SentGradients:
 
 
 @dataclass(frozen=True)
-class GraphNode:
+class BackwardNode:
     """A box of the picture."""
 
     name: str
@@ -77,7 +77,7 @@ def show_backward(output: Tensor, names: Mapping[str, Tensor]) -> Picture:
     if len(labels) > MAX_NODES:
         raise ValueError(f"{len(labels)} nodes are more than {MAX_NODES}")
     place = {node: n for n, node in enumerate(labels)}
-    nodes = _describe_nodes(output, names, list(labels))
+    nodes = _build_nodes(output, names, list(labels))
     links = [(place[a], place[b]) for a, b in edges]
     steps = _run(output, place, [node.name for node in nodes])
     words = [
@@ -91,18 +91,18 @@ def _collect_nodes(output: Tensor) -> dict[int, Any]:
     """Return the nodes of the graph by identity, each before those that it leads to."""
     nodes: dict[int, Any] = {}
 
-    def visit(node: Any) -> None:
+    def walk(node: Any) -> None:
         if node is not None and id(node) not in nodes:
             nodes[id(node)] = node
             for following, _ in node.next_functions:
-                visit(following)
+                walk(following)
             nodes[id(node)] = nodes.pop(id(node))
 
-    visit(output.grad_fn)
+    walk(output.grad_fn)
     return dict(reversed(nodes.items()))
 
 
-def _describe_nodes(output: Tensor, names: Mapping[str, Tensor], order: list[int]) -> list[GraphNode]:
+def _build_nodes(output: Tensor, names: Mapping[str, Tensor], order: list[int]) -> list[BackwardNode]:
     nodes = _collect_nodes(output)
     values = compute_values(nodes.values(), [output, *names.values()])
     titles = {id(output.grad_fn): "result"}
@@ -113,9 +113,9 @@ def _describe_nodes(output: Tensor, names: Mapping[str, Tensor], order: list[int
         node = nodes[identity]
         value = _format_value(values[identity]) if identity in values else ""
         if hasattr(node, "variable"):
-            described.append(GraphNode(leaf_names.get(id(node.variable), "leaf"), value, ""))
+            described.append(BackwardNode(leaf_names.get(id(node.variable), "leaf"), value, ""))
         else:
-            described.append(GraphNode(titles.get(identity, node.name()), value, node.name()))
+            described.append(BackwardNode(titles.get(identity, node.name()), value, node.name()))
     return described
 
 
@@ -176,7 +176,7 @@ def _describe_step(step: SentGradients) -> str:
 
 
 def _draw(
-    nodes: list[GraphNode], links: list[tuple[int, int]], steps: dict[int, SentGradients], words: list[str]
+    nodes: list[BackwardNode], links: list[tuple[int, int]], steps: dict[int, SentGradients], words: list[str]
 ) -> Drawing:
     """Draw the graph with a frame around the current node, what it sends, and the gradients that nodes received so far.
 
@@ -189,9 +189,9 @@ def _draw(
         [measure_width(gradient, SMALL) for step in steps.values() for _, _, gradient in step.to], default=0.0
     )
     layout = compute_sideways_layout(sizes, links, longest + 46)
-    layout = spread_layout(layout, WIDTH - 8, 1.3)
+    layout = fit_layout(layout, WIDTH - 8, 1.3)
     widths = [_measure_node(node, "") for node in nodes]
-    routes = route_edges(layout, links, {n: width / 2 for n, width in enumerate(widths)}, sideways=True)
+    routes = compute_routes(layout, links, {n: width / 2 for n, width in enumerate(widths)}, sideways=True)
     parts = draw_arrows(routes, sideways=True)
     for n, node in enumerate(nodes):
         x, y = layout.boxes[n]
@@ -225,7 +225,7 @@ def _draw(
     )
 
 
-def _measure_node(node: GraphNode, gradient: str) -> float:
+def _measure_node(node: BackwardNode, gradient: str) -> float:
     """Return the width of a node's box, or of the words below it."""
     inside = max(measure_width(node.title), measure_width(node.function, SMALL)) + 14
     return max(inside, measure_width(gradient, SMALL))

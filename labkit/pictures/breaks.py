@@ -13,7 +13,7 @@ from typing import Any
 
 from labkit.pictures.palette import LINE, RED, TINT
 from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
-from labkit.pictures.svg import draw_line, draw_rect, draw_text, measure_width, show_only
+from labkit.pictures.svg import draw_line, draw_rect, draw_text, format_count, measure_width, show_only
 
 ROW, LEFT = 24.0, 14.0  # pixels
 REASONS = (  # a pattern in PyTorch's reason, and what it means
@@ -86,16 +86,12 @@ def explain_reason(reason: str) -> str:
 
 def _describe_breaks(report: BreakReport) -> str:
     if not report.breaks:
-        return f"{_count_graphs(report)}, no break"
+        return f"{format_count(report.graphs, 'graph')}, no break"
     places = "; ".join(
         f"{report.lines[number].strip()!r}: {explain_reason(reason)}"
         for number, reason in sorted(report.breaks.items())
     )
-    return f"{_count_graphs(report)}, broken at {places}"
-
-
-def _count_graphs(report: BreakReport) -> str:
-    return "1 graph" if report.graphs == 1 else f"{report.graphs} graphs"
+    return f"{format_count(report.graphs, 'graph')}, broken at {places}"
 
 
 def _draw(reports: Mapping[str, BreakReport], words: list[str]) -> Drawing:
@@ -117,7 +113,7 @@ def _draw(reports: Mapping[str, BreakReport], words: list[str]) -> Drawing:
                 ]
                 y += ROW
         outline = draw_rect(2, 1, WIDTH - 4, y - 14, stroke=LINE, extra="rx='4'")
-        inside += [outline, draw_text(4, y + 8, _count_graphs(report))]
+        inside += [outline, draw_text(4, y + 8, format_count(report.graphs, "graph"))]
         parts.append(show_only([frame], *inside) if len(reports) > 1 else "".join(inside))
         height = max(height, y + 16)
     groups = [Group("function", list(reports))] if len(reports) > 1 else []

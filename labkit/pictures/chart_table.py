@@ -10,7 +10,7 @@ from labkit.pictures.picture import Table
 MAX_ROWS = 13
 
 
-def tabulate_lines(lines: Sequence[Line], x_label: str) -> Table:
+def build_value_table(lines: Sequence[Line], x_label: str) -> Table:
     """Tabulate the lines over x. Of many values of x, the first, the last and some between are listed."""
     values = [dict(one.points) for one in lines]
     xs = sorted({x for points in values for x in points})

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from labkit.pictures.palette import BLUE, LINE, MUTED, RED
 from labkit.pictures.picture import ALL, WIDTH, Drawing, Group, Picture, Table, catch_failures
-from labkit.pictures.svg import SMALL, draw_circle, draw_line, draw_rect, draw_text, emphasize_parts
+from labkit.pictures.svg import SMALL, draw_circle, draw_line, draw_rect, draw_text, emphasize_parts, format_count
 
 MODES = {"dynamic=None": None, "dynamic=False": False, "dynamic=True": True}
 
@@ -39,7 +39,10 @@ def show_compiles(f: Callable[[Tensor], Any], inputs: Sequence[Tensor]) -> Pictu
     runs = {mode: record_compilations(f, inputs, dynamic) for mode, dynamic in MODES.items()}
     width = max(map(len, MODES))
     sizes = [format_shape(x.shape) for x in inputs]
-    lines = [f"{mode:{width}}  {_count_graphs(run)}: {_describe_calls(run)}" for mode, run in runs.items()]
+    lines = [
+        f"{mode:{width}}  {format_count(len(run.graphs), 'graph')}: {_describe_calls(run)}"
+        for mode, run in runs.items()
+    ]
     words = [f"calls with {', '.join(sizes)}", *lines]
     return Picture("\n".join(words), lambda: draw(runs, sizes, words))
 
@@ -80,10 +83,6 @@ def format_shape(shape: Sequence[Any]) -> str:
     return f"({', '.join(sizes)})"
 
 
-def _count_graphs(run: CompileRun) -> str:
-    return "1 graph" if len(run.graphs) == 1 else f"{len(run.graphs)} graphs"
-
-
 def _describe_calls(run: CompileRun) -> str:
     return ", ".join(_list_calls(run))
 
@@ -104,7 +103,7 @@ def draw(runs: dict[str, CompileRun], sizes: Sequence[str], words: Sequence[str]
     for position, (mode, run) in enumerate(runs.items(), 1):
         rows = [*["no graph"] * (-1 in run.served), *run.graphs]
         first = -1 if -1 in run.served else 0
-        inside = [draw_text(4, y, f"{mode}: {_count_graphs(run)}")]
+        inside = [draw_text(4, y, f"{mode}: {format_count(len(run.graphs), 'graph')}")]
         for number, name in enumerate(rows):
             at = y + row * (number + 1)
             inside += [

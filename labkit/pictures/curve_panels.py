@@ -9,7 +9,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, Line, draw_frame, draw_legend, draw_lines, fit_axes
-from labkit.pictures.chart_table import tabulate_lines
+from labkit.pictures.chart_table import build_value_table
 from labkit.pictures.picture import ALL, WIDTH, Drawing, Group, NothingToDrawError, Picture, catch_failures
 from labkit.pictures.svg import draw_text, show_only
 
@@ -84,7 +84,7 @@ def draw(
     groups = [Group("panel", [ALL, *panels])] if count > 1 else []
     shown_words = all_words if count > 1 else all_words[:1]
     named = [replace(one, label=f"{title}: {one.label}") for title, lines in lines_by_panel.items() for one in lines]
-    table = tabulate_lines(named, "x")
+    table = build_value_table(named, "x")
     return Drawing("Curves over x", WIDTH, bottom, [*parts, *below], groups, shown_words, table=table)
 
 

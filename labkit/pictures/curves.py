@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labkit.pictures.chart import Line, draw_chart, fit_axes
-from labkit.pictures.chart_table import tabulate_lines
+from labkit.pictures.chart_table import build_value_table
 from labkit.pictures.picture import ALL, Drawing, Group, NothingToDrawError, Picture, catch_failures
 
 
@@ -35,6 +35,6 @@ def draw(curves: Mapping[str, Sequence[float]], words: Mapping[str, str], x: str
     parts, width, height = draw_chart(lines, fit_axes(lines, x, y, log=True))
     all_words = ["\n".join(words.values()), *(words.get(name, f"{name}: nothing") for name in curves)]
     groups = [Group("run", [ALL, *curves])] if choose else []
-    table = tabulate_lines(lines, x)
+    table = build_value_table(lines, x)
     shown_words = all_words if choose else all_words[:1]
     return Drawing(f"{y} against {x}", width, height, parts, groups, shown_words, table=table)

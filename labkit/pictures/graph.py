@@ -7,8 +7,8 @@ from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.graph_layout import compute_layout, compute_sideways_layout, spread_layout
-from labkit.pictures.graph_route import draw_arrows, route_edges
+from labkit.pictures.graph_layout import compute_layout, compute_sideways_layout, fit_layout
+from labkit.pictures.graph_route import compute_routes, draw_arrows
 from labkit.pictures.palette import BLUE, GREEN, MUTED
 from labkit.pictures.picture import WIDTH, Drawing, Picture, catch_failures
 from labkit.pictures.svg import SMALL, draw_cell, measure_width
@@ -86,8 +86,8 @@ def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ..
     else:
         layout = compute_layout(widths, edges)
         reach = dict.fromkeys(boxes, HIGH / 2)
-    layout = spread_layout(layout, WIDTH - 8, MOST_SPREAD, TOP)
-    parts = draw_arrows(route_edges(layout, edges, reach, sideways), sideways)
+    layout = fit_layout(layout, WIDTH - 8, MOST_SPREAD, TOP)
+    parts = draw_arrows(compute_routes(layout, edges, reach, sideways), sideways)
     for n, (label, color) in boxes.items():
         x, y = layout.boxes[n]
         parts.append(draw_cell(x - widths[n] / 2, y - HIGH / 2, widths[n], HIGH, label, color, size=SMALL))

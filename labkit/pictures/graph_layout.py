@@ -69,7 +69,7 @@ def compute_sideways_layout(sizes: Mapping[int, Point], edges: Sequence[tuple[in
     return Layout(boxes, routes, right[-1] - gap, upright.width)
 
 
-def spread_layout(layout: Layout, width: float, most: float, top: float = 0) -> Layout:
+def fit_layout(layout: Layout, width: float, most: float, top: float = 0) -> Layout:
     """Move boxes apart sideways, at most by a factor, and center the layout in this width.
 
     Args:

@@ -32,13 +32,13 @@ class Route:
         before, (a, b, c, d) = self.curves[:number], self.curves[number]
         if len(self.curves) % 2 == 0:
             return _format_curves(before), a
-        ab, bc, cd = _halve(a, b), _halve(b, c), _halve(c, d)
-        abc, bcd = _halve(ab, bc), _halve(bc, cd)
-        end = _halve(abc, bcd)
+        ab, bc, cd = _compute_middle(a, b), _compute_middle(b, c), _compute_middle(c, d)
+        abc, bcd = _compute_middle(ab, bc), _compute_middle(bc, cd)
+        end = _compute_middle(abc, bcd)
         return _format_curves([*before, (a, ab, abc, end)]), end
 
 
-def route_edges(
+def compute_routes(
     layout: Layout, edges: Sequence[tuple[int, int]], reach: Mapping[int, float], sideways: bool
 ) -> list[Route]:
     """Return the route of each edge. Several edges between the same two boxes are side by side.
@@ -85,5 +85,5 @@ def _format_point(point: Point) -> str:
     return f"{to_svg(point[0])} {to_svg(point[1])}"
 
 
-def _halve(a: Point, b: Point) -> Point:
+def _compute_middle(a: Point, b: Point) -> Point:
     return (a[0] + b[0]) / 2, (a[1] + b[1]) / 2

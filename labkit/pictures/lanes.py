@@ -130,10 +130,10 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
     parts += _draw_axis(y, end - begin, unit)
     groups = [Group("region", [ALL, *regions])] if regions else []
     shown_words = words if groups else words[:1]
-    return Drawing("A trace", WIDTH, y + 28, parts, groups, shown_words, table=_tabulate(bars, begin))
+    return Drawing("A trace", WIDTH, y + 28, parts, groups, shown_words, table=_build_table(bars, begin))
 
 
-def _tabulate(bars: Sequence[Bar], begin: float) -> Table:
+def _build_table(bars: Sequence[Bar], begin: float) -> Table:
     """Tabulate the longest events, in order of time."""
     listed = sorted(sorted(bars, key=_measure_length)[-MAX_LISTED:], key=lambda bar: bar.start)
     rows = [[bar.name, bar.lane, f"{bar.start - begin:g}", f"{_measure_length(bar):g}"] for bar in listed]

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from labkit.pictures.chart import Line, draw_chart, fit_axes
-from labkit.pictures.chart_table import tabulate_lines
+from labkit.pictures.chart_table import build_value_table
 from labkit.pictures.picture import ALL, Drawing, Group, NothingToDrawError, Picture, catch_failures
 
 
@@ -46,5 +46,5 @@ def draw(runs: Mapping[str, MemoryRun], words: list[str]) -> Drawing:
     parts, width, height = draw_chart(lines, axes)
     groups = [Group("run", [ALL, *runs])] if choose else []
     all_words = ["\n".join(words), *words][: 1 + choose * len(runs)]
-    table = tabulate_lines(lines, axes.x_label)
+    table = build_value_table(lines, axes.x_label)
     return Drawing("Live bytes over time", width, height, parts, groups, all_words, table=table)

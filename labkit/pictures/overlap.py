@@ -10,7 +10,7 @@ from torch import nn
 
 from labkit.pictures.palette import COLORS, MUTED, RED, STRONG
 from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
-from labkit.pictures.svg import SMALL, draw_cell, draw_line, draw_text, measure_width, show_only
+from labkit.pictures.svg import SMALL, draw_cell, draw_line, draw_text, format_count, measure_width, show_only
 
 LEFT, RIGHT, HIGH = 92, 24, 42  # pixels
 
@@ -31,15 +31,11 @@ def show_overlap(model: nn.Module, caps: Mapping[str, float], speed: float = 1.0
     ends = [end / sum(n for _, n in layers) for end in itertools.accumulate(n for _, n in layers)]
     runs = {label: _schedule_messages(_fill_buckets(layers, cap), ends, speed, start) for label, cap in caps.items()}
     words = [
-        f"{label}: {_count(len(sent), 'all-reduce')}, done at {sent[-1].end:.2f} of backward's time"
+        f"{label}: {format_count(len(sent), 'all-reduce')}, done at {sent[-1].end:.2f} of backward's time"
         for label, sent in runs.items()
     ]
     text = "\n".join(["a schema, to scale and not measured", *words])
     return Picture(text, lambda: _draw([name for name, _ in layers], ends, runs, words))
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 @dataclass

@@ -46,7 +46,7 @@ const descend = () => {
   render();
   return loss;
 };
-// A slider, and the number that it stands at.
+// A slider next to its number.
 const labelled = (words, control) => make('label', {}, words, control);
 const addSlider = (words, min, max, step, start, format, action) => {
   const number = make('span', {class: 'number', 'aria-hidden': true}), control = slider(words, min, max, step, start, x => { put(x); action(x); render(); });

@@ -131,7 +131,7 @@ def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]
     for name, start, end in EDGES:
         share = 0.3 if start in ("x1", "x2") else 0.5
         width = 0.6 + 2 * min(abs(parameters[name]), 3)
-        path = f"<path d='{_cut_edge(start, end, share)}' stroke='{_choose_color(p.gradients[name])}'"
+        path = f"<path d='{_split_edge(start, end, share)}' stroke='{_choose_color(p.gradients[name])}'"
         edges.append(tag_element("edge", name, f"{path} stroke-width='{width:g}'/>"))
         (xa, ya), (xb, yb) = PLACES[start], PLACES[end]
         labels.append(_draw_label(xa + share * (xb - xa), ya + share * (yb - ya) + 4, name, parameters, p))
@@ -181,7 +181,7 @@ def _draw_plot() -> list[str]:
     ]
 
 
-def _cut_edge(start: str, end: str, share: float) -> str:
+def _split_edge(start: str, end: str, share: float) -> str:
     """Return the data of an edge's path, with a gap at its label, so no line strikes through the words."""
     (xa, ya), (xb, yb) = PLACES[start], PLACES[end]
     length = math.hypot(xb - xa, yb - ya)

@@ -50,10 +50,10 @@ def _draw(pairs: Mapping[str, tuple[Tensor, Tensor]], words: list[str]) -> Drawi
         draw_text(4, 16, "image") + draw_text(4 + SIDE + GAP, 16, "gradient: red raises the score, blue lowers it")
     )
     groups = [Group("image", list(pairs))] if len(pairs) > 1 else []
-    return Drawing("A saliency map", WIDTH, TOP + SIDE + 6, parts, groups, words, True, _tabulate(pairs))
+    return Drawing("A saliency map", WIDTH, TOP + SIDE + 6, parts, groups, words, True, _build_table(pairs))
 
 
-def _tabulate(pairs: Mapping[str, tuple[Tensor, Tensor]]) -> Table | None:
+def _build_table(pairs: Mapping[str, tuple[Tensor, Tensor]]) -> Table | None:
     """Tabulate the gradients, unless they're too wide for a table."""
     columns = max(gradient.shape[1] for _, gradient in pairs.values())
     if columns > MAX_LISTED:

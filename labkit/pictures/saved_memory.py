@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from labkit.pictures.chart import TOP, Line, draw_chart, fit_axes
-from labkit.pictures.chart_table import tabulate_lines
+from labkit.pictures.chart_table import build_value_table
 from labkit.pictures.palette import LINE
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
 from labkit.pictures.svg import SMALL, draw_line, draw_text
@@ -100,5 +100,5 @@ def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing
     middle, _ = axes.place(layers, 0)
     parts.append(draw_line(middle, TOP, middle, TOP + axes.height, LINE))
     groups = [Group("way", [ALL, *curves])]
-    table = tabulate_lines(lines, axes.x_label)
+    table = build_value_table(lines, axes.x_label)
     return Drawing("Bytes held for backward", width, height, parts, groups, ["\n".join(words), *words], table=table)

@@ -135,6 +135,11 @@ def tag_element(name: str, value: str, element: str) -> str:
     return f"{head} data-{name}='{value}' {rest}"
 
 
+def format_count(number: int, noun: str) -> str:
+    """Format a number of things, such as "1 graph" or "2 graphs"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def measure_width(words: str, size: float = NORMAL) -> float:
     """Return the width of words in the monospaced font; in the other font they're narrower."""
     return len(words) * CHARACTER * size

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from labkit.pictures.chart import Line, draw_chart, fit_axes
-from labkit.pictures.chart_table import tabulate_lines
+from labkit.pictures.chart_table import build_value_table
 from labkit.pictures.picture import Drawing, Picture, catch_failures
 
 
@@ -27,5 +27,5 @@ def draw_traffic(world_sizes: Sequence[int], ring: list[float], gather: list[flo
     ]
     axes = fit_axes(lines, "ranks", "sent by the busiest rank, in whole tensors", from_zero=True)
     parts, width, height = draw_chart(lines, replace(axes, x_ticks=list(world_sizes)))
-    table = tabulate_lines(lines, axes.x_label)
+    table = build_value_table(lines, axes.x_label)
     return Drawing("What the busiest rank sends", width, height, parts, table=table)

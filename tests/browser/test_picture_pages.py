@@ -133,7 +133,7 @@ def test_colors_follow_the_page_and_not_only_the_system(open_page: Any, paper: s
 
 
 @pytest.mark.parametrize("name", ["show_backward", "show_vjp", "explore_ring"])
-def test_what_a_step_sends_travels_and_comes_to_rest(open_page: Any, name: str) -> None:
+def test_gradients_and_chunks_travel_and_rest_at_their_end(open_page: Any, name: str) -> None:
     picture = find_pictures(open_page(name))
     step_on(picture)
     assert count_animations(picture) > 0
@@ -145,7 +145,7 @@ def test_what_a_step_sends_travels_and_comes_to_rest(open_page: Any, name: str) 
     assert count_animations(picture) == 0
 
 
-def test_with_reduced_motion_nothing_moves_by_itself(open_page: Any, pictures: Mapping[str, Picture]) -> None:
+def test_nothing_moves_if_the_reader_prefers_reduced_motion(open_page: Any, pictures: Mapping[str, Picture]) -> None:
     page = open_page(reduced_motion="reduce")
     for one in find_pictures(page, len(pictures)).all():
         for button in one.get_by_role("button", name="next step").all():

@@ -30,7 +30,7 @@ def test_there_is_a_frame_for_the_forward_pass_and_one_for_each_node() -> None:
     assert drawing.caption and "its gradient is" in drawing.words[-1]
 
 
-def test_what_a_node_sends_travels_along_its_edges_and_rests_on_them() -> None:
+def test_gradients_travel_along_the_edges_of_their_node_and_rest_there() -> None:
     drawing = show_backward(*make_small_graph()).drawing
     assert drawing is not None
     sent = {

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labkit import show_graph, show_strides
-from labkit.pictures.graph_layout import compute_layout, compute_sideways_layout, spread_layout
-from labkit.pictures.graph_route import APART, HEAD, route_edges
+from labkit.pictures.graph_layout import compute_layout, compute_sideways_layout, fit_layout
+from labkit.pictures.graph_route import APART, HEAD, compute_routes
 from labkit.pictures.strides import find_slots
 
 
@@ -45,7 +45,7 @@ def test_a_graph_with_room_leads_to_the_right_without_touching_boxes() -> None:
         assert layout.boxes[b][0] - layout.boxes[a][0] >= (sizes[a][0] + sizes[b][0]) / 2 + 20
     assert layout.boxes[1][0] == layout.boxes[2][0] and abs(layout.boxes[1][1] - layout.boxes[2][1]) > 30
     assert layout.width == 50 + 20 + 90 + 20 + 40
-    spread = spread_layout(layout, 400, 1.5)
+    spread = fit_layout(layout, 400, 1.5)
     assert spread.width == 400
     assert spread.boxes[3][0] - spread.boxes[0][0] == pytest.approx(1.5 * (layout.boxes[3][0] - layout.boxes[0][0]))
     assert spread.boxes[0][0] > sizes[0][0] / 2 and spread.boxes[3][0] < 400 - sizes[3][0] / 2
@@ -53,7 +53,7 @@ def test_a_graph_with_room_leads_to_the_right_without_touching_boxes() -> None:
 
 def test_routes_of_parallel_edges_are_apart_and_end_at_the_box() -> None:
     layout = compute_sideways_layout({0: (50.0, 30.0), 1: (90.0, 30.0)}, [(0, 1), (0, 1)], 60)
-    first, second = route_edges(layout, [(0, 1), (0, 1)], {0: 25.0, 1: 45.0}, sideways=True)
+    first, second = compute_routes(layout, [(0, 1), (0, 1)], {0: 25.0, 1: 45.0}, sideways=True)
     assert first.curves[0][0][0] == 50 and first.curves[-1][3][0] == 110 - HEAD
     assert second.curves[0][0][1] - first.curves[0][0][1] == APART
     assert first.half[1][0] == pytest.approx((50 + 110 - HEAD) / 2)
