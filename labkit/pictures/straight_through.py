@@ -89,11 +89,12 @@ def _build_axes(label: str, points: list[tuple[float, float]]) -> Axes:
 
 
 def _compute_tangent(axes: Axes, x: float, value: float, slope: float) -> list[tuple[float, float]]:
-    """Return a line segment with this slope on these axes, 70 pixels long."""
+    """Return a line segment with this slope on these axes, 70 pixels long, without what is beside the axes."""
     (xa, ya), (xb, yb) = axes.place(x, value), axes.place(x + 1, value + slope)
     length = ((xb - xa) ** 2 + (yb - ya) ** 2) ** 0.5
     dx, dy = (xb - xa) * 35 / length, (yb - ya) * 35 / length
-    return [(xa - dx, ya - dy), (xa + dx, ya + dy)]
+    before, after = min(1.0, (xa - axes.left) / dx), min(1.0, (axes.left + axes.width - xa) / dx)
+    return [(xa - before * dx, ya - before * dy), (xa + after * dx, ya + after * dy)]
 
 
 def _move_down(offset: float, *parts: str) -> str:

@@ -1,18 +1,16 @@
 // Shows which elements and which slot belong together, of the one at which the reader points or which has the focus.
-const cells = [...svg.querySelectorAll('[data-slot]')], rule = document.createElementNS(svg.namespaceURI, 'path');
+const cells = [...svg.querySelectorAll('[data-slot]')];
 let pinned = null;
 svg.setAttribute('role', 'group');
-svg.append(rule);
-for (const [name, value] of [['fill', 'none'], ['stroke', 'currentColor'], ['stroke-width', 2], ['pointer-events', 'none']]) rule.setAttribute(name, value);
 const visible = () => cells.filter(cell => includes(cell.closest('[data-only]')?.dataset.only ?? '0', findFrame()));
-const middle = cell => { const {x, y, width, height} = cell.querySelector('rect').getBBox(); return [x + width / 2, y, y + height]; };
+const locate = cell => ['x', 'y'].map(name => +cell.querySelector('rect').getAttribute(name));
 const link = cell => {
-  const same = cell ? visible().filter(other => other.dataset.slot === cell.dataset.slot) : [], slot = same.at(-1);
+  const same = cell ? visible().filter(other => other.dataset.slot === cell.dataset.slot) : [];
   for (const other of cells) {
     other.classList.toggle('linked', same.includes(other));
     other.setAttribute('aria-pressed', other === pinned);
   }
-  rule.setAttribute('d', same.slice(0, -1).map(other => { const [x, , y] = middle(other), [to, top] = middle(slot); return `M${x} ${y}L${to} ${top}`; }).join(''));
+  svg.classList.toggle('linking', same.length > 0);
   caption.setAttribute('aria-live', cell ? 'off' : 'polite'); // a screen reader says the name of what has the focus
   caption.textContent = cell ? cell.dataset.label : picture.words[findFrame()];
 };
@@ -21,7 +19,7 @@ const focusOn = cell => {
   cell.focus();
 };
 const step = (cell, key) => {
-  const [x, top] = middle(cell), apart = visible().map(other => { const [a, b] = middle(other); return [other, a - x, b - top]; });
+  const [x, y] = locate(cell), apart = visible().map(other => { const [a, b] = locate(other); return [other, a - x, b - y]; });
   const ways = {ArrowRight: ([, dx, dy]) => !dy && dx > 0, ArrowLeft: ([, dx, dy]) => !dy && dx < 0, ArrowDown: ([, , dy]) => dy > 0, ArrowUp: ([, , dy]) => dy < 0};
   return apart.filter(ways[key] ?? (() => false)).sort((a, b) => Math.abs(a[2]) - Math.abs(b[2]) || Math.abs(a[1]) - Math.abs(b[1]))[0]?.[0];
 };
@@ -29,7 +27,7 @@ for (const cell of cells) {
   for (const [name, value] of [['role', 'button'], ['aria-label', cell.dataset.label], ['aria-pressed', false]]) cell.setAttribute(name, value);
   const pin = () => { pinned = pinned === cell ? null : cell; link(cell); };
   cell.onpointerenter = () => link(cell);
-  cell.onpointerleave = () => link(pinned);
+  cell.onpointerleave = () => link(svg.querySelector('[data-slot]:focus') ?? pinned);
   cell.onfocus = () => link(cell);
   cell.onblur = () => link(pinned);
   cell.onclick = pin;

@@ -229,6 +229,10 @@ def test_an_element_and_its_slot_are_linked_by_pointer_and_by_keyboard(open_page
         keyboard.press(key)
     expect(element).to_be_focused()
     assert {other.get_attribute("data-slot") for other in linked.all()} == {"6"}
+    picture.get_by_role("button", name="row").hover()
+    slot.hover()
+    picture.get_by_role("button", name="row").hover()
+    expect(linked).to_have_count(2)  # what has the focus stays linked
     keyboard.press("ArrowDown")
     expect(picture.get_by_role("button", name=re.compile(r"^slot 2:"))).to_be_focused()
     expect(linked).to_have_count(1)  # no element reads it
