@@ -89,7 +89,7 @@ def _build_axes(label: str, points: list[tuple[float, float]]) -> Axes:
 
 
 def _compute_tangent(axes: Axes, x: float, value: float, slope: float) -> list[tuple[float, float]]:
-    """Return a line segment with this slope on these axes, 70 pixels long, without what is beside the axes."""
+    """Return a line segment with this slope on these axes, 70 pixels long, without what is outside the axes."""
     (xa, ya), (xb, yb) = axes.place(x, value), axes.place(x + 1, value + slope)
     length = ((xb - xa) ** 2 + (yb - ya) ** 2) ** 0.5
     dx, dy = (xb - xa) * 35 / length, (yb - ya) * 35 / length
