@@ -17,7 +17,8 @@ from autograder.base.text import format_count
 from autograder.model.term import format_minute
 from autograder.reports.class_statistics import Spread, compute_bins
 from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, draw_frame
-from labkit.pictures.svg import INK, draw_line, draw_path, draw_rect, draw_text, escape_text, to_svg
+from labkit.pictures.palette import INK
+from labkit.pictures.svg import draw_line, draw_path, draw_rect, draw_text, escape_text, to_svg
 
 MARK, LINE = "var(--gl-accent)", "var(--gl-line)"
 WIDTH, NAMES = 640, 170  # pixels of a chart, and of the names on its left

@@ -28,7 +28,7 @@ MODULES = {  # the module that defines each name
     "show_straight_through": "straight_through",
     "show_strides": "strides",
     "show_trace": "lanes",
-    "show_traffic": "ring",
+    "show_traffic": "traffic",
     "show_underflow": "underflow",
     "show_versions": "version_timeline",
     "show_vjp": "vjp",

@@ -5,15 +5,25 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import RED, draw_line, draw_rect, draw_text, measure_width, show_only
+from labkit.pictures.palette import LINE, RED, TINT
+from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import draw_line, draw_rect, draw_text, format_count, measure_width, show_only
 
-ROW, SIZE = 20.0, 12.0  # pixels
+ROW, LEFT = 24.0, 14.0  # pixels
+REASONS = (  # a pattern in PyTorch's reason, and what it means
+    (r"generic_jump|Data-dependent branching", "the values of a tensor decide what runs next"),
+    (r"\.item\(\)|\.tolist\(\)", "Python needs a tensor's value as a number"),
+    (r"builtin operator `print`", "only Python can print"),
+    (r"builtin operator `(\w+)`", r"only Python can run `\1`"),
+    (r"graph_break\(\)", "the code asks for a break"),
+)
+UNKNOWN = "Dynamo can't trace this line"
 
 
 @dataclass
@@ -23,7 +33,7 @@ class BreakReport:
     lines: list[str]
     """The function's source."""
     breaks: dict[int, str]
-    """Line number -> why Dynamo breaks the graph there."""
+    """Line number -> why Dynamo breaks the graph there, in PyTorch's words."""
     graphs: int
     """The number of graphs."""
 
@@ -61,44 +71,56 @@ def explain(f: Callable[..., Any], args: tuple[Any, ...]) -> BreakReport:
         for place in reason.user_stack:
             number = place.lineno - first
             if place.filename == f.__code__.co_filename and 0 <= number < len(lines):
-                breaks.setdefault(number, _shorten_reason(str(reason.reason)))
+                breaks.setdefault(number, str(reason.reason).strip())
     return BreakReport(textwrap.dedent("".join(lines)).rstrip().split("\n"), breaks, explanation.graph_count)
 
 
-def _shorten_reason(reason: str) -> str:
-    return reason.strip().split("\n")[0][:70]
+def explain_reason(reason: str) -> str:
+    """Say in plain words what PyTorch's reason for a break means."""
+    for pattern, meaning in REASONS:
+        found = re.search(pattern, reason)
+        if found:
+            return found.expand(meaning)
+    return UNKNOWN
 
 
 def _describe_breaks(report: BreakReport) -> str:
     if not report.breaks:
-        return f"{report.graphs} graphs, no break"
+        return f"{format_count(report.graphs, 'graph')}, no break"
     places = "; ".join(
-        f"{report.lines[number].strip()!r}: {reason}" for number, reason in sorted(report.breaks.items())
+        f"{report.lines[number].strip()!r}: {explain_reason(reason)}"
+        for number, reason in sorted(report.breaks.items())
     )
-    return f"{report.graphs} graphs, broken at {places}"
+    return f"{format_count(report.graphs, 'graph')}, broken at {places}"
 
 
 def _draw(reports: Mapping[str, BreakReport], words: list[str]) -> Drawing:
     """Draw each function's source, with a red line and a reason below each line at which the graph ends."""
-    parts, width, height = [], 0.0, 0.0
+    parts, width, height = [], WIDTH, 0.0
     for frame, report in enumerate(reports.values()):
-        inside, y = [], 18.0
+        inside, y = [], 22.0
         for number, source in enumerate(report.lines):
             if number in report.breaks:
-                inside.append(draw_rect(2, y - 14, measure_width(source, SIZE) + 14, ROW - 2, RED, 0.25))
-            inside.append(draw_text(8, y, source, mono=True))
-            width = max(width, measure_width(source, SIZE) + 20)
+                inside.append(draw_rect(4, y - 17, WIDTH - 8, ROW, RED, TINT))
+            inside.append(draw_text(LEFT, y, source, mono=True))
+            width = max(width, LEFT + measure_width(source) + 10)
             y += ROW
             if number in report.breaks:
-                reason = f"the graph ends here: {report.breaks[number]}"
+                reason = f"the graph ends here: {explain_reason(report.breaks[number])}"
                 inside += [
-                    draw_line(8, y - 10, 28, y - 10, RED, 2, "stroke-dasharray='6 3'"),
-                    draw_text(34, y - 6, reason, RED, size=11),
+                    draw_line(4, y - 17, WIDTH - 4, y - 17, RED, 2.5, "stroke-dasharray='8 4'"),
+                    draw_text(LEFT, y + 1, reason, RED),
                 ]
-                width = max(width, 34 + len(reason) * 6.4)
-                y += ROW * 0.7
-        inside.append(draw_text(8, y + 6, f"{report.graphs} graphs"))
+                y += ROW
+        outline = draw_rect(2, 1, WIDTH - 4, y - 14, stroke=LINE, extra="rx='4'")
+        inside += [outline, draw_text(4, y + 8, format_count(report.graphs, "graph"))]
         parts.append(show_only([frame], *inside) if len(reports) > 1 else "".join(inside))
         height = max(height, y + 16)
     groups = [Group("function", list(reports))] if len(reports) > 1 else []
-    return Drawing("Code and where its graph breaks", width, height, parts, groups, words)
+    rows = [
+        [name, report.lines[number].strip(), reason]
+        for name, report in reports.items()
+        for number, reason in sorted(report.breaks.items())
+    ]
+    table = Table("PyTorch's own reasons", [["function", "line", "reason"], *rows]) if rows else None
+    return Drawing("Code and where its graph breaks", width, height, parts, groups, words, table=table)

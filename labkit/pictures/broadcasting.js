@@ -5,10 +5,9 @@ const read = words => {
   return parts.length <= maxDims && parts.every(part => /^\d{1,3}$/.test(part)) ? parts.map(Number) : null;
 };
 const write = (row, column, words, kind) => {
-  const part = svg.querySelector(`[data-cell='${row} ${column}']`), [fill, tint] = KINDS[kind || 'same'];
+  const part = svg.querySelector(`[data-cell='${row} ${column}']`), [fill, tint, stroke, thick] = KINDS[kind || 'same'];
   part.style.display = kind ? 'inline' : 'none';
-  part.querySelector('rect').setAttribute('fill', fill);
-  part.querySelector('rect').setAttribute('fill-opacity', tint);
+  for (const [name, value] of [['fill', fill], ['fill-opacity', tint], ['stroke', stroke], ['stroke-width', thick]]) part.querySelector('rect').setAttribute(name, value);
   part.querySelector('text').textContent = words;
 };
 const broadcast = () => {
@@ -31,7 +30,7 @@ const broadcast = () => {
   say(`${a} and ${b}: ${fits ? `the result has shape (${result.join(', ')})` : 'these sizes do not fit, so the operation raises an error'}`);
 };
 shapes.forEach((shape, row) => {
-  const field = make('input', {type: 'text', size: 14, value: shape.join(', '), style: 'font:inherit;color:inherit;background:var(--jp-layout-color1,transparent);border:1px solid var(--jp-border-color0,#888);padding:.15em .4em'});
+  const field = make('input', {type: 'text', size: 14, value: shape.join(', ')});
   const message = make('span', {role: 'alert'});
   field.oninput = () => {
     const sizes = read(field.value);
@@ -40,4 +39,4 @@ shapes.forEach((shape, row) => {
   };
   bar.append(make('label', {}, `shape ${'ab'[row]} `, field, message));
 });
-root.prepend(bar);
+requestAnimationFrame(() => { host.scrollLeft = host.scrollWidth; }); // short shapes are at the right

@@ -5,21 +5,27 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, GREEN, OCHRE, RED, draw_cell, draw_rect, draw_text
+from labkit.pictures.palette import BLUE, GREEN, LINE, OCHRE, RED, STRONG, TINT
+from labkit.pictures.picture import WIDTH, Drawing, Picture, catch_failures, read_script
+from labkit.pictures.svg import SMALL, draw_rect, draw_text
 
 Shape = Sequence[int]
 MAX_DIMS = 6
 MAX_SHAPES = 4
-KINDS = {"same": (BLUE, 0.25), "stretched": (OCHRE, 0.4), "conflict": (RED, 0.5), "result": (GREEN, 0.3)}
-LEFT, TOP, WIDE, HIGH = 76, 8, 62, 32  # pixels
+KINDS = {  # color, opacity, outline, and its width
+    "same": (BLUE, TINT, LINE, 1),
+    "stretched": (OCHRE, STRONG, LINE, 1),
+    "conflict": (RED, TINT, RED, 4),
+    "result": (GREEN, TINT, LINE, 1),
+}
+LEFT, TOP, MOST_WIDE, HIGH = 82, 8, 240, 44  # pixels
 
 
 @catch_failures
 def show_broadcasting(*shapes: Shape) -> Picture:
     """Draw how these shapes (two to four, of at most six dimensions) are broadcast.
 
-    A dimension that is stretched from 1, or missing, is ochre; one that doesn't fit is red.
+    A dimension that is stretched from 1, or missing, is ochre; one that doesn't fit is red, with a thick outline.
     """
     if not 2 <= len(shapes) <= MAX_SHAPES or any(len(s) > MAX_DIMS for s in shapes):
         return Picture(
@@ -83,20 +89,21 @@ def _draw(rows: list[list[int | None]], columns: int) -> Drawing:
     result = [_compute_size(column) for column in zip(*rows, strict=True)]
     parts = []
     for number, (name, row) in enumerate(zip(_get_letters(rows), rows, strict=True)):
-        parts.append(draw_text(LEFT - 10, TOP + HIGH * number + 19, f"shape {name}", anchor="end"))
+        parts.append(draw_text(LEFT - 10, TOP + HIGH * number + 25, f"shape {name}", anchor="end"))
         shown = [_describe_cell(size, wanted) for size, wanted in zip(row, result, strict=True)]
         parts += _draw_row(str(number), TOP + HIGH * number, shown, columns)
     below = TOP + HIGH * len(rows) + 10
-    parts.append(draw_text(LEFT - 10, below + 19, "result", anchor="end"))
+    parts.append(draw_text(LEFT - 10, below + 25, "result", anchor="end"))
     parts += _draw_row(
         "result", below, [(_format_size(n, "error"), "conflict" if n is None else "result") for n in result], columns
     )
-    x, y = 14.0, below + HIGH + 16
+    x, y = float(LEFT), below + HIGH + 22
     for words, kind in (("stretched, or added in front", "stretched"), ("does not fit", "conflict")):
-        fill, tint = KINDS[kind]
-        parts += [draw_rect(x, y - 10, 12, 12, fill, tint, "#888"), draw_text(x + 18, y, words, size=11)]
-        x += 190
-    return Drawing("Shapes, aligned at their last dimension", max(LEFT + WIDE * columns + 8, 310), y + 8, parts)
+        fill, tint, stroke, thick = KINDS[kind]
+        swatch = draw_rect(x, y - 11, 14, 14, fill, tint, stroke, f"stroke-width='{min(thick, 2)}'")
+        parts += [swatch, draw_text(x + 22, y, words, size=SMALL)]
+        x += 210
+    return Drawing("Shapes, aligned at their last dimension", WIDTH, y + 10, parts)
 
 
 def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
@@ -111,10 +118,14 @@ def _describe_cell(size: int | None, wanted: int | None) -> tuple[str, str]:
 def _draw_row(name: str, y: float, cells: list[tuple[str, str]], columns: int) -> list[str]:
     """Draw boxes for all columns. Those that the shape doesn't have are hidden, for a script to show."""
     parts = []
+    wide = min(MOST_WIDE, (WIDTH - LEFT) / max(columns, 1))
     for column in range(columns):
         at = column - columns + len(cells)
         words, kind = cells[at] if at >= 0 else (" ", "same")
         hidden = "" if at >= 0 else " display='none'"
-        inside = draw_cell(LEFT + WIDE * column, y, WIDE - 3, HIGH - 3, words, *KINDS[kind])
+        fill, tint, stroke, thick = KINDS[kind]
+        outline = f"rx='3' stroke-width='{thick}'"
+        inside = draw_rect(LEFT + wide * column, y, wide - 6, HIGH - 5, fill, tint, stroke, outline)
+        inside += draw_text(LEFT + wide * (column + 0.5) - 3, y + 25, words, anchor="middle")
         parts.append(f"<g data-cell='{name} {column}'{hidden}>{inside}</g>")
     return parts

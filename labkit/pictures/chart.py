@@ -7,10 +7,10 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from labkit.pictures.palette import COLORS, DASHES, LINE
+from labkit.pictures.picture import WIDTH
 from labkit.pictures.svg import (
-    COLORS,
-    DASHES,
-    GRAY,
+    SMALL,
     draw_circle,
     draw_line,
     draw_path,
@@ -20,7 +20,7 @@ from labkit.pictures.svg import (
     to_svg,
 )
 
-LEFT, TOP, BOTTOM = 62, 22, 40  # pixels around the axes
+LEFT, TOP, BOTTOM = 62, 24, 42  # pixels around the axes
 MAX_POINTS = 160  # of one line: more wouldn't be visible
 
 
@@ -50,8 +50,8 @@ class Axes:
     y: tuple[float, float]
     log: bool = False
     """Whether y is logarithmic."""
-    width: float = 540
-    height: float = 230
+    width: float = WIDTH - LEFT - 16
+    height: float = 270
     left: float = LEFT
     x_ticks: Sequence[float] | None = None
     """None for round numbers."""
@@ -87,21 +87,21 @@ def draw_frame(axes: Axes, y_words: bool = True) -> list[str]:
     parts = []
     for value in list_powers(*axes.y) if axes.log else list_round_numbers(*axes.y):
         _, y = axes.place(axes.x[0], value)
-        parts.append(draw_line(left, y, right, y, GRAY, 0.6, "stroke-opacity='.45'"))
+        parts.append(draw_line(left, y, right, y, LINE, 0.7, "stroke-opacity='.45'"))
         if y_words:
-            parts.append(draw_text(left - 6, y + 4, _format_tick(value), anchor="end", size=11))
+            parts.append(draw_text(left - 6, y + 4, _format_tick(value), anchor="end", size=SMALL))
     for value in (
         axes.x_ticks if axes.x_ticks is not None else list_round_numbers(*axes.x, most=max(2, int(axes.width / 65)))
     ):
         x, _ = axes.place(value, axes.y[1])
         parts += [
-            draw_line(x, base, x, base + 4, GRAY),
-            draw_text(x, base + 16, f"{value:.4g}", anchor="middle", size=11),
+            draw_line(x, base, x, base + 4, LINE),
+            draw_text(x, base + 16, f"{value:.4g}", anchor="middle", size=SMALL),
         ]
-    parts.append(f"<path d='M{to_svg(left)} {TOP}V{to_svg(base)}H{to_svg(right)}' fill='none' stroke='{GRAY}'/>")
-    parts.append(draw_text((left + right) / 2, base + 33, axes.x_label, anchor="middle", size=11))
+    parts.append(f"<path d='M{to_svg(left)} {TOP}V{to_svg(base)}H{to_svg(right)}' fill='none' stroke='{LINE}'/>")
+    parts.append(draw_text((left + right) / 2, base + 34, axes.x_label, anchor="middle", size=SMALL))
     if y_words:
-        parts.append(draw_text(4, TOP - 8, axes.y_label, size=11))
+        parts.append(draw_text(4, TOP - 8, axes.y_label, size=SMALL))
     return parts
 
 
@@ -123,12 +123,15 @@ def draw_lines(axes: Axes, lines: Sequence[Line], named: bool = True) -> list[st
             points = _select_corners([axes.place(x, y) for x, y in _thin_points(run)], one.dots)
             if one.steps:
                 points = [p for a, b in itertools.pairwise(points) for p in (a, (b[0], a[1]))] + points[-1:]
-            inside.append(draw_path(points, color, 2, dash) if len(points) > 1 else "")
+            inside.append(draw_path(points, color, 2.2, dash) if len(points) > 1 else "")
             if one.dots or len(points) == 1:
                 inside += [draw_circle(x, y, 3, color) for x, y in points]
         for index, words in one.marks:
             x, y = axes.place(*one.points[index])
-            inside += [draw_circle(x, y, 4, color), draw_text(x - 6, y - 6, words, color, "end", 11) if named else ""]
+            inside += [
+                draw_circle(x, y, 4, color),
+                draw_text(x - 6, y - 6, words, color, "end", SMALL) if named else "",
+            ]
         parts.append("".join(inside) if one.frames is None else emphasize_parts(one.frames, *inside))
     return parts
 
@@ -145,11 +148,11 @@ def draw_legend(
     parts, x = [], left
     for place, one in enumerate(lines):
         color, dash = choose_style(place)
-        room = 34 + measure_width(one.label, 11) + 12
+        room = 34 + measure_width(one.label, SMALL) + 12
         if x > left and x + room > left + width:
             x, y = left, y + 18
         inside = draw_path([(x, y - 4), (x + 28, y - 4)], color, 2.4, dash if dashed else "") + draw_text(
-            x + 34, y, one.label, size=11
+            x + 34, y, one.label, size=SMALL
         )
         parts.append(inside if one.frames is None else emphasize_parts(one.frames, inside))
         x += room
@@ -164,7 +167,7 @@ def draw_chart(lines: Sequence[Line], axes: Axes) -> tuple[list[str], float, flo
     if shared:
         below += [
             draw_circle(axes.left + 14, bottom + 6, 4, "currentColor"),
-            draw_text(axes.left + 34, bottom + 10, words.pop(), size=11),
+            draw_text(axes.left + 34, bottom + 10, words.pop(), size=SMALL),
         ]
         bottom += 18
     return [*draw_frame(axes), *draw_lines(axes, lines, not shared), *below], axes.left + axes.width + 16, bottom

@@ -9,10 +9,11 @@ from dataclasses import replace
 from torch import Tensor
 
 from labkit.pictures.chart import BOTTOM, LEFT, TOP, Axes, Line, draw_frame, draw_legend, draw_lines, fit_axes
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.chart_table import build_value_table
+from labkit.pictures.picture import ALL, WIDTH, Drawing, Group, NothingToDrawError, Picture, catch_failures
 from labkit.pictures.svg import draw_text, show_only
 
-WIDTH, GAP = 620, 18  # pixels
+GAP = 18  # pixels
 
 
 @catch_failures
@@ -35,7 +36,7 @@ def show_over(x: Tensor, panels: Mapping[str, Mapping[str, Tensor]], log: bool =
             if len(values) != len(places):
                 raise ValueError(f"{title}, {label}: {len(values)} values for {len(places)} values of x")
     if not any(curves_of.values()):
-        raise ValueError("there are no curves")
+        raise NothingToDrawError
     width = max(len(label) for curves in curves_of.values() for label in curves)
     words = {
         title: [f"{title}: {label:{width}}  {describe_values(values)}" for label, values in curves.items()]
@@ -63,7 +64,7 @@ def draw(
     }
     shared_axes = fit_axes([one for lines in lines_by_panel.values() for one in lines], "x", "", log)
     count = len(panels)
-    width = (WIDTH - GAP * (count - 1)) / count
+    width = (shared_axes.width - GAP * (count - 1)) / count
     small = []
     for number, (title, lines) in enumerate(lines_by_panel.items()):
         axes = replace(shared_axes, left=LEFT + (width + GAP) * number, width=width)
@@ -71,19 +72,20 @@ def draw(
     parts = [show_only([0], *small) if count > 1 else "".join(small)]
     for number, (title, lines) in enumerate(lines_by_panel.items(), 1):
         if count > 1:
-            parts.append(show_only([number], *_draw_panel(title, replace(shared_axes, width=WIDTH), lines, True)))
+            parts.append(show_only([number], *_draw_panel(title, shared_axes, lines, True)))
     below, bottom = [], TOP + shared_axes.height + BOTTOM + 14
     shared = len({tuple(curves) for curves in panels.values()}) == 1
     for title, lines in list(lines_by_panel.items())[: 1 if shared else count]:
         entries = lines if shared else [replace(one, label=f"{title}: {one.label}") for one in lines]
-        drawn_entries, bottom = draw_legend(entries, LEFT, bottom, WIDTH)
+        drawn_entries, bottom = draw_legend(entries, LEFT, bottom, shared_axes.width)
         below += drawn_entries
         bottom += 0 if shared else 10
     all_words = ["\n".join(line for lines in words.values() for line in lines), *("\n".join(w) for w in words.values())]
     groups = [Group("panel", [ALL, *panels])] if count > 1 else []
-    return Drawing(
-        "Curves over x", LEFT + WIDTH + 16, bottom, [*parts, *below], groups, all_words if count > 1 else all_words[:1]
-    )
+    shown_words = all_words if count > 1 else all_words[:1]
+    named = [replace(one, label=f"{title}: {one.label}") for title, lines in lines_by_panel.items() for one in lines]
+    table = build_value_table(named, "x")
+    return Drawing("Curves over x", WIDTH, bottom, [*parts, *below], groups, shown_words, table=table)
 
 
 def _draw_panel(title: str, axes: Axes, lines: list[Line], y_words: bool) -> list[str]:

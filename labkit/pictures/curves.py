@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from labkit.pictures.chart import Line, draw_chart, fit_axes
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.chart_table import build_value_table
+from labkit.pictures.picture import ALL, Drawing, Group, NothingToDrawError, Picture, catch_failures
 
 
 @catch_failures
@@ -18,7 +19,7 @@ def show_curves(runs: Mapping[str, Sequence[float]], x: str = "step", y: str = "
     """
     curves = {name: [float(loss) for loss in losses] for name, losses in runs.items()}
     if not any(curves.values()):
-        raise ValueError("no run has a loss")
+        raise NothingToDrawError
     width = max(map(len, curves))
     words = {name: f"{name:{width}}  first {c[0]:.4g}, last {c[-1]:.4g}" for name, c in curves.items() if c}
     return Picture("\n".join(words.values()), lambda: draw(curves, words, x, y))
@@ -34,4 +35,6 @@ def draw(curves: Mapping[str, Sequence[float]], words: Mapping[str, str], x: str
     parts, width, height = draw_chart(lines, fit_axes(lines, x, y, log=True))
     all_words = ["\n".join(words.values()), *(words.get(name, f"{name}: nothing") for name in curves)]
     groups = [Group("run", [ALL, *curves])] if choose else []
-    return Drawing(f"{y} against {x}", width, height, parts, groups, all_words if choose else all_words[:1])
+    table = build_value_table(lines, x)
+    shown_words = all_words if choose else all_words[:1]
+    return Drawing(f"{y} against {x}", width, height, parts, groups, shown_words, table=table)

@@ -10,11 +10,13 @@ from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, RED, draw_cell, draw_text, show_only
+from labkit.pictures.palette import BLUE, FAINT, GREEN, MUTED, OCHRE, RED, TINT
+from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import draw_cell, draw_text, show_only
 
 COLORS = {torch.float32: BLUE, torch.float16: OCHRE, torch.bfloat16: GREEN, torch.float64: RED}
 CAST = "_to_copy"
+LEFT, BOX = 190.0, 230.0  # pixels
 Row = tuple[str, str, str]  # operation, dtypes in, dtypes out
 
 
@@ -67,13 +69,24 @@ def _draw(runs: dict[str, list[Row]], words: list[str]) -> Drawing:
     parts, height = [], 0.0
     colors = {_format_dtype(dtype): color for dtype, color in COLORS.items()}
     for frame, rows in enumerate(runs.values()):
-        y, inside = 30.0, [draw_text(260, 16, "in", anchor="middle"), draw_text(430, 16, "out", anchor="middle")]
+        y, inside = (
+            30.0,
+            [
+                draw_text(LEFT + BOX / 2, 16, "in", anchor="middle"),
+                draw_text(WIDTH - 4 - BOX / 2, 16, "out", anchor="middle"),
+            ],
+        )
         for name, before, after in rows:
             cast = name == CAST
-            inside.append(draw_text(6, y + 17, "cast" if cast else name, GRAY if cast else "currentColor"))
-            for x, label in ((180, before), (350, after)):
-                inside.append(draw_cell(x, y, 160, 24, label, colors.get(label, GRAY), 0.4 if not cast else 0.15))
-            y += 28
+            inside.append(draw_text(6, y + 19, "cast" if cast else name, MUTED if cast else "currentColor"))
+            for x, label in ((LEFT, before), (WIDTH - 4 - BOX, after)):
+                inside.append(draw_cell(x, y, BOX, 28, label, colors.get(label, MUTED), FAINT if cast else TINT))
+            inside.append(draw_text((LEFT + WIDTH - 4) / 2, y + 19, "→", anchor="middle"))
+            y += 34
         parts.append(show_only([frame], *inside))
         height = max(height, y)
-    return Drawing("What operations compute in", 520, height + 4, parts, [Group("mode", list(runs))], words)
+    rows_of_table = [[mode, *row] for mode, rows in runs.items() for row in rows]
+    table = Table("Operations as a table", [["mode", "operation", "in", "out"], *rows_of_table])
+    return Drawing(
+        "What operations compute in", WIDTH, height + 4, parts, [Group("mode", list(runs))], words, table=table
+    )

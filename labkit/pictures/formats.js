@@ -38,8 +38,8 @@ const neighbor = (x, format, direction) => {
   const next = valueOf(code + (minus ? -direction : direction), format);
   return minus ? -next : next;
 };
-let stored = picture.data, chosen = 'float16';
-const typed = make('input', {type: 'text', inputmode: 'decimal', size: 14, 'aria-label': 'number', value: stored, style: 'font:inherit;color:inherit;background:var(--jp-layout-color1,transparent);border:1px solid var(--jp-border-color0,#888);padding:.15em .4em'});
+let stored = picture.data.number, chosen = 'float16';
+const typed = make('input', {type: 'text', inputmode: 'decimal', size: 14, 'aria-label': 'number', value: stored});
 const draw = x => {
   stored = x;
   const lines = [`${formatNumber(x)} is stored as`];
@@ -47,7 +47,7 @@ const draw = x => {
   for (const name in FORMATS) {
     const format = FORMATS[name], code = codeOf(x, format), part = svg.querySelector(`[data-format=${name}]`);
     const bits = (x < 0 || Object.is(x, -0) ? '1' : '0') + code.toString(2).padStart(format[0] + format[1], '0');
-    part.querySelectorAll('rect').forEach((box, i) => box.setAttribute('fill-opacity', bits[i] === '1' ? 0.55 : 0.06));
+    part.querySelectorAll('rect').forEach((box, i) => box.setAttribute('fill-opacity', bits[i] === '1' ? picture.data.tints[1] : picture.data.tints[0]));
     part.querySelectorAll('text').forEach((word, i) => { word.textContent = bits[i]; });
     const value = (x < 0 ? -1 : 1) * valueOf(code, format);
     const words = `${formatNumber(value)} (${kindOf(code, format)}), between ${formatNumber(neighbor(x, format, -1))} and ${formatNumber(neighbor(x, format, 1))}`;
@@ -64,10 +64,9 @@ typed.onchange = () => {
   const words = typed.value.trim().toLowerCase().replace('inf', 'Infinity').replace('Infinityinity', 'Infinity');
   const x = words === 'nan' ? NaN : Number(words);
   if (words !== '' && (words === 'nan' || !Number.isNaN(x))) draw(x);
-  else liveRegion.textContent = 'This is not a number.';
+  else caption.textContent = 'This is not a number. Write one such as 0.1, 1e-7 or inf.';
 };
 const choices = Object.keys(FORMATS).map(name => button(name, () => choose(name)));
 const choose = name => { chosen = name; choices.forEach(node => press(node, node.textContent === name)); };
 choose(chosen);
-bar.append(make('label', {}, 'number ', typed), make('span', {role: 'group', 'aria-label': 'format'}, ...choices), button('next below', () => walk(-1)), button('next above', () => walk(1)));
-root.prepend(bar);
+bar.append(make('label', {}, 'number ', typed), make('span', {role: 'group', 'aria-label': 'format', class: 'set'}, ...choices), button('next below', () => walk(-1)), button('next above', () => walk(1)));

@@ -10,11 +10,13 @@ from typing import NamedTuple
 
 import torch
 
-from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, OCHRE, RED, draw_rect, draw_text, tag_element
+from labkit.pictures.palette import BLUE, OCHRE, RED, STRONG
+from labkit.pictures.picture import WIDTH, Drawing, Picture, catch_failures, read_script
+from labkit.pictures.svg import SMALL, draw_rect, draw_text, tag_element
 
 BITS = {"float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}  # exponent, fraction
 COLORS = (RED, OCHRE, BLUE)  # sign, exponent, fraction
+TINTS = 0.04, STRONG  # of a bit that is 0, and of one that is 1
 
 
 class StoredNumber(NamedTuple):
@@ -83,23 +85,23 @@ def describe_number(number: float) -> str:
 
 def draw(number: float) -> Drawing:
     """Draw the bits as boxes in a row for each format, and below them the value between its neighbors."""
-    side, left = 19.0, 74.0
+    side, left = 21.3, 76.0
     parts = [tag_element("number", "", draw_text(4, 16, f"{number!r}, stored"))]
     for row, name in enumerate(BITS):
-        s, y, x = store_number(number, name), 30 + 56.0 * row, left
-        parts.append(draw_text(left - 8, y + 14, name, anchor="end"))
+        s, y, x = store_number(number, name), 30 + 62.0 * row, left
+        parts.append(draw_text(left - 8, y + 15, name, anchor="end"))
         boxes, bits = [], []
         for part, color in zip(s.bits, COLORS, strict=True):
             for bit in part:
-                boxes.append(draw_rect(x, y, side - 1, side - 1, color, 0.55 if bit == "1" else 0.06, color))
-                bits.append(draw_text(x + side / 2 - 0.5, y + 13, bit, anchor="middle", size=11))
+                boxes.append(draw_rect(x, y, side - 1, side - 1, color, TINTS[int(bit)], color))
+                bits.append(draw_text(x + side / 2 - 0.5, y + 15, bit, anchor="middle", size=SMALL))
                 x += side
         parts.append(f"<g data-format='{name}'>{''.join(boxes + bits)}</g>")
         text = f"{s.value:.9g} ({s.kind}), between {s.below:.9g} and {s.above:.9g}"
-        parts.append(tag_element("value", name, draw_text(left, y + 35, text)))
+        parts.append(tag_element("value", name, draw_text(left, y + 40, text)))
     for place, (words, color) in enumerate(zip(("sign", "exponent", "fraction"), COLORS, strict=True)):
-        parts.append(draw_text(left + 17.5 * side + 80 * place, 100, words, color))
+        parts.append(draw_text(left + 17.5 * side + 84 * place, 107, words, color))
     # JSON has no inf or nan.
-    data = number if math.isfinite(number) else 0.0
+    data = {"number": number if math.isfinite(number) else 0.0, "tints": TINTS}
     script = read_script("formats.js") if math.isfinite(number) else ""
-    return Drawing("A number in three formats", left + 32 * side + 10, 190, parts, script=script, data=data)
+    return Drawing("A number in three formats", WIDTH, 206, parts, script=script, data=data)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from torch import Tensor
 
-from labkit.pictures.graph_layout import Layout, compute_layout
-from labkit.pictures.picture import Drawing, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, GREEN, draw_cell, measure_width, to_svg
+from labkit.pictures.graph_layout import compute_layout, compute_sideways_layout, fit_layout
+from labkit.pictures.graph_route import compute_routes, draw_arrows
+from labkit.pictures.palette import BLUE, GREEN, MUTED
+from labkit.pictures.picture import WIDTH, Drawing, Picture, catch_failures
+from labkit.pictures.svg import SMALL, draw_cell, measure_width
 
 MAX_NODES = 200  # a larger graph can't be read as a picture
-HIGH = 26  # pixels: the height of a box
+HIGH, GAP, TOP = 34, 34, 6  # pixels: the height of a box, between two boxes, above and below
+MOST_SIDEWAYS, MOST_SPREAD = 830, 1.5  # pixels; a factor
 
 
 @catch_failures
@@ -65,36 +67,28 @@ def _format_label(node: Any, names_by_id: Mapping[int, str]) -> str:
 
 
 def _draw(labels: list[str], edges: list[tuple[int, int]], result: tuple[int, ...]) -> Drawing:
-    """Draw nodes in gray, leaves below their AccumulateGrad in blue, and the result above the first node in green."""
+    """Draw nodes in gray, leaves after their AccumulateGrad in blue, and the result before the first node in green.
+
+    Arrows lead to the right if there is room, and downward otherwise.
+    """
     leaves = {n for n, label in enumerate(labels) if label.endswith(")")}
-    boxes = {n: ("AccumulateGrad" if n in leaves else label, GRAY) for n, label in enumerate(labels)}
+    boxes = {n: ("AccumulateGrad" if n in leaves else label, MUTED) for n, label in enumerate(labels)}
     boxes[len(labels)] = (f"result {result}", GREEN)
     edges = [(len(labels), 0), *edges]
     for n in sorted(leaves):
         edges.append((n, len(boxes)))
         boxes[len(boxes)] = (labels[n], BLUE)
-    layout = compute_layout({n: measure_width(label, 11) + 14 for n, (label, _) in boxes.items()}, edges)
-    parts = draw_arrows(layout, edges, HIGH)
+    widths = {n: measure_width(label, SMALL) + 12 for n, (label, _) in boxes.items()}
+    layout = compute_sideways_layout({n: (width, HIGH) for n, width in widths.items()}, edges, GAP)
+    sideways = layout.width <= MOST_SIDEWAYS
+    if sideways:
+        reach = {n: width / 2 for n, width in widths.items()}
+    else:
+        layout = compute_layout(widths, edges)
+        reach = dict.fromkeys(boxes, HIGH / 2)
+    layout = fit_layout(layout, WIDTH - 8, MOST_SPREAD, TOP)
+    parts = draw_arrows(compute_routes(layout, edges, reach, sideways), sideways)
     for n, (label, color) in boxes.items():
         x, y = layout.boxes[n]
-        width = measure_width(label, 11) + 14
-        parts.append(draw_cell(x - width / 2 + 4, y - HIGH / 2, width, HIGH, label, color, 0.28))
-    return Drawing("An autograd graph", layout.width + 8, layout.height, parts)
-
-
-def draw_arrows(layout: Layout, edges: Sequence[tuple[int, int]], high: float) -> list[str]:
-    """Draw the edges as curves from box to box. Several edges between the same two boxes are side by side."""
-    parts = []
-    for n, (edge, route) in enumerate(zip(edges, layout.routes, strict=True)):
-        parallel = [m for m, other in enumerate(edges) if other == edge]
-        offset = 16.0 * (parallel.index(n) - (len(parallel) - 1) / 2)
-        points = [(x + 4 + offset, y) for x, y in route]
-        points[0], points[-1] = (points[0][0], points[0][1] + high / 2), (points[-1][0], points[-1][1] - high / 2 - 6)
-        d = f"M{to_svg(points[0][0])} {to_svg(points[0][1])}"
-        for (xa, ya), (xb, yb) in itertools.pairwise(points):
-            middle = to_svg((ya + yb) / 2)
-            d += f"C{to_svg(xa)} {middle} {to_svg(xb)} {middle} {to_svg(xb)} {to_svg(yb)}"
-        x, y = points[-1]
-        head = f"M{to_svg(x - 4)} {to_svg(y - 2)}L{to_svg(x)} {to_svg(y + 6)}L{to_svg(x + 4)} {to_svg(y - 2)}z"
-        parts.append(f"<path d='{d}' fill='none' stroke='{GRAY}' stroke-width='1.4'/><path d='{head}' fill='{GRAY}'/>")
-    return parts
+        parts.append(draw_cell(x - widths[n] / 2, y - HIGH / 2, widths[n], HIGH, label, color, size=SMALL))
+    return Drawing("An autograd graph", max(WIDTH, layout.width + 8), layout.height + 2 * TOP, parts)

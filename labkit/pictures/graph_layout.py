@@ -51,6 +51,41 @@ def compute_layout(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]
     return Layout({node: boxes[node] for node in widths}, routes, width, row * len(layers))
 
 
+def compute_sideways_layout(sizes: Mapping[int, Point], edges: Sequence[tuple[int, int]], gap: float) -> Layout:
+    """Lay out a graph in columns, whose edges lead to the right.
+
+    Args:
+        sizes: The width and the height of each box.
+        gap: The distance between two columns.
+    """
+    upright = compute_layout({node: height for node, (_, height) in sizes.items()}, edges, 1)
+    widths: dict[int, float] = {}
+    for node, (_, y) in upright.boxes.items():
+        widths[int(y)] = max(widths.get(int(y), 0.0), sizes[node][0])
+    right = list(itertools.accumulate(widths[depth] + gap for depth in sorted(widths)))
+    center = [edge - gap - widths[depth] / 2 for depth, edge in enumerate(right)]
+    boxes = {node: (center[int(y)], x) for node, (x, y) in upright.boxes.items()}
+    routes = [[(center[int(y)], x) for x, y in route] for route in upright.routes]
+    return Layout(boxes, routes, right[-1] - gap, upright.width)
+
+
+def fit_layout(layout: Layout, width: float, most: float, top: float = 0) -> Layout:
+    """Move boxes apart sideways, at most by a factor, and center the layout in this width.
+
+    Args:
+        top: The space above.
+    """
+    factor = max(1.0, min(most, width / layout.width))
+    margin = max(0.0, (width - factor * layout.width) / 2)
+
+    def move(point: Point) -> Point:
+        return margin + factor * point[0], point[1] + top
+
+    boxes = {node: move(point) for node, point in layout.boxes.items()}
+    routes = [[move(point) for point in route] for route in layout.routes]
+    return Layout(boxes, routes, max(width, layout.width), layout.height)
+
+
 def _compute_depths(widths: Mapping[int, float], edges: Sequence[tuple[int, int]]) -> dict[int, int]:
     """Return the depth of each node: the length of the longest path that leads to it."""
     depth = dict.fromkeys(widths, 0)

@@ -6,25 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import (
-    COLORS,
-    GRAY,
-    draw_cell,
-    draw_line,
-    draw_text,
-    emphasize_parts,
-    escape_text,
-    measure_width,
-)
+from labkit.pictures.palette import COLORS, LINE, MUTED, STRONG, TINT
+from labkit.pictures.picture import ALL, WIDTH, Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import SMALL, draw_cell, draw_line, draw_text, emphasize_parts, escape_text, measure_width
 
-LEFT, WIDTH, HIGH, GAP = 92, 640, 20, 12  # pixels
+LEFT, HIGH, GAP, TOP = 92, 26, 14, 6  # pixels
+LONG = WIDTH - LEFT - 24  # pixels of the time axis
+MAX_LISTED = 40  # events in the table, the longest ones
 REGION = "user_annotation"
 DEVICE = ("kernel", "gpu_memcpy", "gpu_memset")
 LAUNCH = ("cuda_runtime", "cuda_driver")
 DRAWN = (REGION, "cpu_op", "python_function", *DEVICE, *LAUNCH)
 SMALLEST = 0.3  # pixels: shorter events aren't drawn
-HUES = (*COLORS[:-1], "#28858a")  # gray is for events outside all regions
 
 
 @dataclass
@@ -66,6 +59,8 @@ def show_trace(trace: Mapping[str, Any] | Sequence[Mapping[str, Any]]) -> Pictur
     _name_regions(bars)
     regions = list(dict.fromkeys(bar.name for bar in sorted(bars, key=lambda bar: bar.start) if bar.cat == REGION))
     words = [_format_counts(lane.name, lane.bars) for lane in lanes]
+    longest = sorted(bars, key=_measure_length, reverse=True)[:3]
+    words.append("longest: " + ", ".join(f"{bar.name} {_measure_length(bar):g} µs" for bar in longest))
     frames = [_format_counts(name, [bar for bar in bars if name in bar.regions]) for name in regions]
     return Picture("\n".join(words), lambda: _draw(lanes, regions, ["\n".join(words), *frames]))
 
@@ -118,12 +113,12 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
     """Draw lanes from top to bottom over one time axis, with one region emphasized, or all."""
     bars = [bar for lane in lanes for bar in lane.bars]
     begin, end = min(bar.start for bar in bars), max(bar.end for bar in bars)
-    unit = WIDTH / ((end - begin) or 1)
+    unit = LONG / ((end - begin) or 1)
     outermost = dict.fromkeys(bar.regions[0] for bar in sorted(bars, key=lambda bar: bar.start) if bar.regions)
-    colors = {name: HUES[number % len(HUES)] for number, name in enumerate(outermost)}
-    parts, y = [], 12.0
+    colors = {name: COLORS[number % len(COLORS)] for number, name in enumerate(outermost)}
+    parts, y = [], float(TOP)
     for lane in lanes:
-        parts.append(draw_text(LEFT - 8, y + 14, lane.name, anchor="end"))
+        parts.append(draw_text(LEFT - 8, y + 17, lane.name, anchor="end"))
         for bar in lane.bars:
             if unit * _measure_length(bar) >= SMALLEST:
                 box = _draw_box(bar, LEFT + unit * (bar.start - begin), y + HIGH * bar.row, unit, colors)
@@ -134,15 +129,24 @@ def _draw(lanes: Sequence[Lane], regions: Sequence[str], words: list[str]) -> Dr
         y += HIGH * lane.rows + GAP
     parts += _draw_axis(y, end - begin, unit)
     groups = [Group("region", [ALL, *regions])] if regions else []
-    return Drawing("A trace", LEFT + WIDTH + 24, y + 28, parts, groups, words if groups else words[:1])
+    shown_words = words if groups else words[:1]
+    return Drawing("A trace", WIDTH, y + 28, parts, groups, shown_words, table=_build_table(bars, begin))
+
+
+def _build_table(bars: Sequence[Bar], begin: float) -> Table:
+    """Tabulate the longest events, in order of time."""
+    listed = sorted(sorted(bars, key=_measure_length)[-MAX_LISTED:], key=lambda bar: bar.start)
+    rows = [[bar.name, bar.lane, f"{bar.start - begin:g}", f"{_measure_length(bar):g}"] for bar in listed]
+    title = "Events as a table" if len(bars) <= MAX_LISTED else f"The {MAX_LISTED} longest events as a table"
+    return Table(title, [["event", "lane", "start in µs", "length in µs"], *rows])
 
 
 def _draw_box(bar: Bar, x: float, y: float, unit: float, colors: Mapping[str, str]) -> str:
     width = max(unit * _measure_length(bar) - 1, 0.5)
-    shown = bar.name if measure_width(bar.name, 10) < width else ""
-    color = colors[bar.regions[0]] if bar.regions else GRAY
-    tint = 0.45 if bar.cat == REGION else 0.3
-    return draw_cell(x, y, width, HIGH - 2, shown, color, tint, 10)
+    shown = bar.name if measure_width(bar.name, SMALL) < width - 4 else ""
+    color = colors[bar.regions[0]] if bar.regions else MUTED
+    tint = STRONG if bar.cat == REGION else TINT
+    return draw_cell(x, y, width, HIGH - 3, shown, color, tint, SMALL)
 
 
 def _draw_axis(y: float, length: float, unit: float) -> list[str]:
@@ -150,8 +154,8 @@ def _draw_axis(y: float, length: float, unit: float) -> list[str]:
     step = 10.0 ** (len(str(int(length))) - 1)
     step = next((s for s in (step / 5, step / 2, step) if length / s <= 10), step)
     ticks = [n * step for n in range(int(length / step) + 1)]
-    parts = [draw_line(LEFT, y, LEFT + WIDTH, y, GRAY)]
+    parts = [draw_line(LEFT, y, LEFT + LONG, y, LINE)]
     for at in ticks:
         x = LEFT + unit * at
-        parts += [draw_line(x, y, x, y + 4, GRAY), draw_text(x, y + 17, f"{at:g}", GRAY, "middle", 10)]
-    return [*parts, draw_text(LEFT - 8, y + 17, "µs", GRAY, "end", 10)]
+        parts += [draw_line(x, y, x, y + 4, LINE), draw_text(x, y + 17, f"{at:g}", MUTED, "middle", SMALL)]
+    return [*parts, draw_text(LEFT - 8, y + 17, "µs", MUTED, "end", SMALL)]

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from labkit.pictures.chart import Line, draw_chart, fit_axes
-from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
+from labkit.pictures.chart_table import build_value_table
+from labkit.pictures.picture import ALL, Drawing, Group, NothingToDrawError, Picture, catch_failures
 
 
 class MemoryRun(Protocol):
@@ -22,7 +23,7 @@ class MemoryRun(Protocol):
 def show_memory(runs: Mapping[str, MemoryRun]) -> Picture:
     """Draw the live bytes of each run, with a step for each storage made or freed."""
     if not runs:
-        raise ValueError("there are no runs")
+        raise NothingToDrawError
     width = max(map(len, runs))
     words = [f"{name:{width}}  peak {run.peak:,} bytes, at the end {run.timeline[-1]:,}" for name, run in runs.items()]
     return Picture("\n".join(words), lambda: draw(runs, words))
@@ -44,6 +45,6 @@ def draw(runs: Mapping[str, MemoryRun], words: list[str]) -> Drawing:
     axes = fit_axes(lines, "storages made and freed", "live MB", from_zero=True)
     parts, width, height = draw_chart(lines, axes)
     groups = [Group("run", [ALL, *runs])] if choose else []
-    return Drawing(
-        "Live bytes over time", width, height, parts, groups, ["\n".join(words), *words][: 1 + choose * len(runs)]
-    )
+    all_words = ["\n".join(words), *words][: 1 + choose * len(runs)]
+    table = build_value_table(lines, axes.x_label)
+    return Drawing("Live bytes over time", width, height, parts, groups, all_words, table=table)

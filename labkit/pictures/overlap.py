@@ -8,10 +8,11 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import COLORS, GRAY, RED, draw_cell, draw_line, draw_text, measure_width, show_only
+from labkit.pictures.palette import COLORS, MUTED, RED, STRONG
+from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import SMALL, draw_cell, draw_line, draw_text, format_count, measure_width, show_only
 
-LEFT, WIDTH, HIGH = 92, 560, 34  # pixels
+LEFT, RIGHT, HIGH = 92, 24, 42  # pixels
 
 
 @catch_failures
@@ -30,7 +31,7 @@ def show_overlap(model: nn.Module, caps: Mapping[str, float], speed: float = 1.0
     ends = [end / sum(n for _, n in layers) for end in itertools.accumulate(n for _, n in layers)]
     runs = {label: _schedule_messages(_fill_buckets(layers, cap), ends, speed, start) for label, cap in caps.items()}
     words = [
-        f"{label}: {len(sent)} all-reduces, done at {sent[-1].end:.2f} of backward's time"
+        f"{label}: {format_count(len(sent), 'all-reduce')}, done at {sent[-1].end:.2f} of backward's time"
         for label, sent in runs.items()
     ]
     text = "\n".join(["a schema, to scale and not measured", *words])
@@ -71,29 +72,42 @@ def _schedule_messages(buckets: list[list[int]], ends: list[float], speed: float
 
 def _draw(names: list[str], ends: list[float], runs: Mapping[str, list[Message]], words: list[str]) -> Drawing:
     """Draw backward above the all-reduces. A bucket has the color of its layers."""
-    unit = WIDTH / max(sent[-1].end for sent in runs.values())
-    parts = [draw_text(LEFT - 8, 52, "backward", anchor="end"), draw_text(LEFT - 8, 100, "all-reduce", anchor="end")]
-    for frame, (sent, line) in enumerate(zip(runs.values(), words, strict=True)):
-        frame_parts = [draw_text(4, 16, line)]
+    unit = (WIDTH - LEFT - RIGHT) / max(sent[-1].end for sent in runs.values())
+    parts = [draw_text(LEFT - 8, 45, "backward", anchor="end"), draw_text(LEFT - 8, 99, "all-reduce", anchor="end")]
+    for frame, sent in enumerate(runs.values()):
+        frame_parts = []
         for number, message in enumerate(sent):
             color = COLORS[number % len(COLORS)]
             for layer in message.layers:
                 begin = ends[layer - 1] if layer else 0.0
-                frame_parts.append(_draw_block(begin, ends[layer], 30, unit, names[layer], color))
-            frame_parts.append(_draw_block(message.start, message.end, 78, unit, f"bucket {number}", color))
+                frame_parts.append(_draw_block(begin, ends[layer], 20, unit, names[layer], color))
+            frame_parts.append(_draw_block(message.start, message.end, 74, unit, f"bucket {number}", color))
         end = LEFT + unit * sent[-1].end
-        frame_parts.append(draw_line(end, 26, end, 118, RED, 2) + draw_text(end - 4, 132, "done", RED, "end", 11))
+        frame_parts.append(draw_line(end, 16, end, 122, RED, 2.5) + draw_text(end, 140, "done", RED, "end", SMALL))
         parts.append(show_only([frame], *frame_parts))
     x = LEFT + unit * ends[-1]
     parts += [
-        draw_line(x, 26, x, 118, GRAY, 1, "stroke-dasharray='4 4'"),
-        draw_text(x, 132, "backward ends", GRAY, "middle", 11),
+        draw_line(x, 16, x, 122, MUTED, 1.4, "stroke-dasharray='4 4'"),
+        draw_text(x - 4, 140, "backward ends", MUTED, "end", SMALL),
     ]
-    parts.append(draw_text(4, 152, "a schema, to scale and not measured", size=11))
-    return Drawing("Buckets and backward", LEFT + WIDTH + 16, 160, parts, [Group("buckets", list(runs))], words)
+    parts.append(draw_text(4, 166, "a schema, to scale and not measured", MUTED, size=SMALL))
+    rows = [
+        [
+            label,
+            f"bucket {number}",
+            ", ".join(names[layer] for layer in one.layers),
+            f"{one.start:.2f}",
+            f"{one.end:.2f}",
+        ]
+        for label, sent in runs.items()
+        for number, one in enumerate(sent)
+    ]
+    table = Table("Messages as a table", [["buckets", "bucket", "layers", "start", "end"], *rows])
+    groups = [Group("buckets", list(runs))]
+    return Drawing("Buckets and backward", WIDTH, 172, parts, groups, words, True, table)
 
 
 def _draw_block(start: float, end: float, y: float, unit: float, words: str, color: str) -> str:
     width = unit * (end - start)
-    shown = words if measure_width(words, 10) < width else ""
-    return draw_cell(LEFT + unit * start, y, max(width - 1, 1), HIGH, shown, color, 0.4, 10)
+    shown = words if measure_width(words, SMALL) < width else ""
+    return draw_cell(LEFT + unit * start, y, max(width - 1, 1), HIGH, shown, color, STRONG, SMALL)

@@ -10,8 +10,9 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from labkit.pictures.chart import TOP, Axes, Line, choose_style, draw_frame, draw_legend
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import GRAY, tag_element, to_svg
+from labkit.pictures.palette import LINE
+from labkit.pictures.picture import Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import tag_element, to_svg
 
 GRID, LEVELS = (36, 26), 6
 Point = tuple[float, float]
@@ -44,9 +45,7 @@ def show_paths(
             f"{name:{width}}  after {steps} steps ({one[-1][0]:.3g}, {one[-1][1]:.3g}), value {ends[name]:.4g}"
         )
     values = f(*torch.meshgrid(torch.linspace(*x, GRID[0]), torch.linspace(*y, GRID[1]), indexing="xy")).tolist()
-    return Picture(
-        "\n".join(words), lambda: _draw(values, paths, steps, Axes("", "", x, y, width=520, height=330), words)
-    )
+    return Picture("\n".join(words), lambda: _draw(values, paths, steps, Axes("", "", x, y, height=400), words))
 
 
 def _walk(
@@ -72,7 +71,7 @@ def _draw(
     # Levels by rank, with the same number of grid points between any two, so flat valleys show lines too.
     for level in range(1, LEVELS + 1):
         segments = _draw_contour(values, finite[level * len(finite) // (LEVELS + 1)], axes)
-        parts.append(f"<path d='{segments}' fill='none' stroke='{GRAY}' stroke-opacity='.55'/>")
+        parts.append(f"<path d='{segments}' fill='none' stroke='{LINE}' stroke-opacity='.7'/>")
     (low, high), (bottom, top) = axes.x, axes.y
     for place, points in enumerate(paths.values()):
         color, _ = choose_style(place)
@@ -88,15 +87,16 @@ def _draw(
             if inside[n - 1] and inside[n]
         ]
         dots = [_draw_dot(n, x, y, last=n == steps) for n, (x, y) in enumerate(positions) if n and inside[n]]
-        parts.append(f"<g fill='none' stroke='{color}' stroke-width='1.8'>{''.join(pieces)}</g>")
+        parts.append(f"<g fill='none' stroke='{color}' stroke-width='2.2'>{''.join(pieces)}</g>")
         parts.append(f"<g fill='{color}'>{''.join(dots)}</g>")
     lines = [Line(name, []) for name in paths]
-    below, height = draw_legend(lines, axes.left, TOP + axes.height + 44, axes.width, dashed=False)
+    below, height = draw_legend(lines, axes.left, TOP + axes.height + 40, axes.width, dashed=False)
     names = ["all steps", *(f"step {n}" for n in range(1, steps + 1))]
     all_words = ["\n".join(words)] + [
         f"step {n}: " + ", ".join(f"{name} at ({p[n][0]:.3g}, {p[n][1]:.3g})" for name, p in paths.items())
         for n in range(1, steps + 1)
     ]
+    rows = [[str(n), *(f"{p[n][0]:.3g}, {p[n][1]:.3g}" for p in paths.values())] for n in range(steps + 1)]
     return Drawing(
         "Paths of optimizers",
         axes.left + axes.width + 16,
@@ -104,13 +104,15 @@ def _draw(
         [*parts, *below],
         [Group("step", names, True)],
         all_words,
+        caption=True,
+        table=Table("Positions as a table", [["step", *paths], *rows]),
     )
 
 
 def _draw_dot(frame: int, x: float, y: float, last: bool) -> str:
     """Draw a dot where the path is in this frame. The last dot is also in the first frame, which shows all steps."""
     frames = f"data-only='0 {frame}'" if last else f"data-only='{frame}' display='none'"
-    return f"<circle {frames} cx='{to_svg(x)}' cy='{to_svg(y)}' r='4.5'/>"
+    return f"<circle {frames} cx='{to_svg(x)}' cy='{to_svg(y)}' r='6'/>"
 
 
 def _format_point(point: Point) -> str:

@@ -7,12 +7,21 @@ const make = (tag, attributes, ...inside) => {
   node.append(...inside);
   return node;
 };
-const host = make('div', {style: 'overflow-x:auto'}), bar = make('div', {style: 'display:flex;flex-wrap:wrap;gap:.4em 1em;align-items:center;margin:.3em 0'});
+const calm = matchMedia('(prefers-reduced-motion: reduce)');
+const bar = make('div', {class: 'bar'}), host = make('div', {class: 'scroll'});
+const hint = make('p', {class: 'hint', hidden: ''}, 'Scroll sideways to see the whole picture.');
+const caption = make('p', {class: picture.caption ? 'caption' : 'spoken', 'aria-live': 'polite'});
 host.innerHTML = decodeURIComponent(img.getAttribute('src').split(',').slice(1).join(','));
-const svg = host.firstChild, liveRegion = make('div', {'aria-live': 'polite', style: 'position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)'});
+const svg = host.firstChild, note = svg.querySelector('[data-caption]');
 svg.querySelector('style')?.remove();
-svg.style.cssText = 'max-width:100%;height:auto';
-root.style.cssText = 'position:relative;color:var(--jp-content-font-color1,inherit);font:13px system-ui,sans-serif';
+svg.querySelector('title')?.remove();
+svg.style.cssText = picture.sizes;
+if (note) {
+  svg.setAttribute('viewBox', `0 0 ${svg.getAttribute('width')} ${note.dataset.caption}`);
+  svg.setAttribute('height', note.dataset.caption);
+  note.remove();
+}
+root.style.cssText = '';
 // Keys pressed in a control belong to it, not to the notebook.
 root.setAttribute('data-lm-suppress-shortcuts', 'true');
 for (const kind of ['keydown', 'keypress', 'keyup']) root.addEventListener(kind, event => event.stopPropagation());
@@ -20,36 +29,58 @@ for (const kind of ['keydown', 'keypress', 'keyup']) root.addEventListener(kind,
 const say = words => {
   svg.querySelector('desc').textContent = words;
   svg.setAttribute('aria-label', `${picture.title}: ${words}`);
-  liveRegion.textContent = words;
+  caption.textContent = words;
 };
 const button = (words, action, label = words) => {
-  const node = make('button', {type: 'button', 'aria-label': label, style: 'font:inherit;color:inherit;padding:.15em .6em;border-radius:3px;cursor:pointer;border:1px solid var(--jp-border-color0,#888);background:var(--jp-layout-color1,transparent)'}, words);
-  node.onclick = action;
+  const node = make('button', {type: 'button', 'aria-label': label}, words);
+  node.onclick = () => node.getAttribute('aria-disabled') === 'true' || action();
   return node;
 };
-const press = (node, on) => {
-  node.setAttribute('aria-pressed', on);
-  node.style.boxShadow = on ? 'inset 0 -3px var(--jp-brand-color1,#2b7bc0)' : '';
-  node.style.fontWeight = on ? '600' : '';
-};
+const press = (node, on) => node.setAttribute('aria-pressed', on);
 const slider = (label, min, max, step, value, action) => {
   const node = make('input', {type: 'range', min, max, step, value, 'aria-label': label});
   node.oninput = () => action(+node.value);
   return node;
 };
+// Whatever the theme is called: words are light on dark backgrounds.
+const matchTheme = () => {
+  const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g) ?? [0, 0, 0];
+  root.toggleAttribute('data-dark', 0.3 * red + 0.6 * green + 0.1 * blue > 128);
+};
+const fit = () => {
+  const wide = host.scrollWidth > host.clientWidth + 1;
+  hint.hidden = !wide;
+  for (const [name, value] of [['tabindex', 0], ['role', 'group'], ['aria-label', `${picture.title}, scrolls sideways`]])
+    wide ? host.setAttribute(name, value) : host.removeAttribute(name);
+  matchTheme();
+};
 
 const current = picture.groups.map(() => 0), updates = [];
+const findFrame = () => current.reduce((sum, choice, g) => sum * picture.groups[g].labels.length + choice, 0);
+const includes = (frames, frame) => frames.split(' ').some(run => { const [a, b = a] = run.split('-'); return +a <= frame && frame <= +b; });
+// What a step sends moves along its route, and rests at the route's end.
+const travel = () => {
+  for (const part of svg.querySelectorAll('[data-route]')) {
+    part.getAnimations().forEach(one => one.cancel());
+    if (calm.matches || part.closest('[data-only]').style.display === 'none') continue;
+    const route = document.createElementNS(svg.namespaceURI, 'path');
+    route.setAttribute('d', part.dataset.route);
+    const length = route.getTotalLength(), points = [...Array(25).keys()].map(n => route.getPointAtLength(length * n / 24));
+    part.animate(points.map(({x, y}) => ({transform: `translate(${x}px, ${y}px)`})), {duration: 900, easing: 'ease-in-out'});
+  }
+};
 const show = (group, choice) => {
+  const onward = picture.groups[group].steps && choice === current[group] + 1;
   current[group] = choice;
-  const frame = current.reduce((sum, choice, g) => sum * picture.groups[g].labels.length + choice, 0);
-  const includes = frames => frames.split(' ').some(run => { const [a, b = a] = run.split('-'); return +a <= frame && frame <= +b; });
-  for (const part of svg.querySelectorAll('[data-only]')) part.style.display = includes(part.dataset.only) ? 'inline' : 'none';
-  for (const part of svg.querySelectorAll('[data-strong]')) part.style.opacity = includes(part.dataset.strong) ? 1 : 0.2;
+  const frame = findFrame();
+  for (const part of svg.querySelectorAll('[data-only]')) part.style.display = includes(part.dataset.only, frame) ? 'inline' : 'none';
+  for (const part of svg.querySelectorAll('[data-strong]')) part.style.opacity = includes(part.dataset.strong, frame) ? 1 : 0.2;
   updates.forEach(update => update());
   say(picture.words[frame]);
+  if (onward) travel();
 };
 picture.groups.forEach(({name, labels, steps}, group) => {
-  const set = make('div', {role: 'group', 'aria-label': name, style: 'display:flex;flex-wrap:wrap;gap:.3em;align-items:center'});
+  const set = make('div', {role: 'group', 'aria-label': name, class: 'set'});
   bar.append(set);
   if (!steps) {
     const buttons = labels.map((label, choice) => button(label, () => show(group, choice)));
@@ -58,24 +89,44 @@ picture.groups.forEach(({name, labels, steps}, group) => {
     return;
   }
   let timer = 0;
-  const last = labels.length - 1, position = make('span', {}), move = to => show(group, Math.max(0, Math.min(last, to)));
-  const stop = () => { clearInterval(timer); timer = 0; play.textContent = 'play'; play.setAttribute('aria-label', 'play'); };
+  const last = labels.length - 1, position = make('span', {class: 'number'}), move = to => show(group, Math.max(0, Math.min(last, to)));
+  const rename = words => { play.textContent = words; play.setAttribute('aria-label', words); };
+  const stop = () => { clearInterval(timer); timer = 0; rename('play'); };
   const go = to => { stop(); move(to); };
+  const advance = () => {
+    if (!root.isConnected) return stop();
+    move(current[group] + 1);
+    if (current[group] === last) stop();
+  };
   const range = slider(name, 0, last, 1, 0, go), play = button('play', () => {
     if (timer) return stop();
-    move(current[group] === last ? 0 : current[group] + 1);
-    timer = setInterval(() => current[group] < last && root.isConnected ? move(current[group] + 1) : stop(), 1100);
-    play.textContent = 'pause';
-    play.setAttribute('aria-label', 'pause');
+    timer = setInterval(advance, 1500);
+    rename('pause');
+    if (current[group] === last) move(0);
+    else advance();
   });
-  set.append(button('‹', () => go(current[group] - 1), 'previous step'), range, button('›', () => go(current[group] + 1), 'next step'));
-  if (!matchMedia('(prefers-reduced-motion: reduce)').matches) set.append(play);
+  const back = button('‹', () => go(current[group] - 1), 'previous step'), next = button('›', () => go(current[group] + 1), 'next step');
+  set.append(back, range, next);
+  if (!calm.matches) set.append(play);
   set.append(position);
   updates.push(() => {
     range.value = current[group];
     range.setAttribute('aria-valuetext', labels[current[group]]);
+    back.setAttribute('aria-disabled', current[group] === 0);
+    next.setAttribute('aria-disabled', current[group] === last);
     position.textContent = labels[current[group]];
   });
 });
+const fold = ({title, rows}) => {
+  const [head, ...body] = rows, line = (tag, cells) => make('tr', {}, ...cells.map(cell => make(tag, {}, cell)));
+  const table = make('table', {}, make('thead', {}, line('th', head)), make('tbody', {}, ...body.map(cells => line('td', cells))));
+  return make('details', {}, make('summary', {}, title), make('div', {class: 'scroll', tabindex: 0, role: 'group', 'aria-label': title}, table));
+};
 updates.forEach(update => update());
-root.replaceChildren(...bar.childNodes.length ? [bar] : [], host, liveRegion);
+root.replaceChildren(make('style', {}, picture.style), bar, hint, host, caption, ...picture.table ? [fold(picture.table)] : []);
+say(picture.words[0]);
+new ResizeObserver(fit).observe(host);
+const watch = new MutationObserver(matchTheme);
+for (const node of [document.documentElement, document.body]) watch.observe(node, {attributes: true});
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', matchTheme);
+matchTheme();

@@ -2,6 +2,8 @@
 const parameters = {...picture.data.parameters}, inputs = [...picture.data.inputs], losses = [], COLOR = picture.data.colors;
 let target = picture.data.target, rate = picture.data.rate, selected = 'w11', timer = 0;
 const formatNumber = x => (Object.is(Math.round(x * 100), -0) ? 0 : x).toFixed(2);
+const formatLoss = x => x >= 1e-3 ? x.toFixed(4) : x.toExponential(1).replace(/e([+-])(\d)$/, 'e$10$2');
+const SIGNS = {[COLOR.grow]: ' ↑', [COLOR.shrink]: ' ↓', [COLOR.flat]: ''};
 const pass = () => {
   const hidden = [1, 2, 3].map(j => Math.tanh(parameters[`w1${j}`] * inputs[0] + parameters[`w2${j}`] * inputs[1] + parameters[`b${j}`]));
   const result = hidden.reduce((sum, h, j) => sum + parameters[`v${j + 1}`] * h, parameters.c), loss = (result - target) ** 2 / 2;
@@ -19,9 +21,9 @@ const render = () => {
   const color = name => Math.abs(grad[name]) < 5e-4 ? COLOR.flat : grad[name] > 0 ? COLOR.shrink : COLOR.grow;
   for (const name in parameters) {
     const label = svg.querySelector(`[data-label=${name}]`), edge = svg.querySelector(`[data-edge=${name}]`);
-    label.textContent = `${name} ${formatNumber(parameters[name])}`;
+    label.textContent = `${name} ${formatNumber(parameters[name])}${SIGNS[color(name)]}`;
     label.setAttribute('fill', color(name));
-    label.setAttribute('text-decoration', name === selected ? 'underline' : 'none');
+    label.setAttribute('font-weight', name === selected ? '700' : '400');
     edge?.setAttribute('stroke', color(name));
     edge?.setAttribute('stroke-width', 0.6 + 2 * Math.min(Math.abs(parameters[name]), 3));
   }
@@ -29,8 +31,8 @@ const render = () => {
     svg.querySelector(`[data-node=${name}]`).textContent = formatNumber(values[name]);
     svg.querySelector(`[data-grad=${name}]`).textContent = `(${formatNumber(grad[name])})`;
   }
-  const words = `target ${formatNumber(target)}, loss ${loss.toFixed(4)}`;
-  svg.querySelector('[data-loss]').textContent = words + (losses.length ? `, after ${losses.length} steps` : '');
+  const words = `target ${formatNumber(target)}, loss ${formatLoss(loss)}`;
+  svg.querySelector('[data-loss]').textContent = words + (losses.length ? `, after ${losses.length} step${losses.length === 1 ? '' : 's'}` : '');
   const logs = [...losses, loss].slice(-100).map(one => Math.log10(Math.max(one, 1e-8)));
   const {x, y, width, height} = picture.data.plot;
   svg.querySelector('[data-losses]').setAttribute('points', logs.map((one, i) => `${x + width * i / 99},${y + height * (1 - (one + 8) / 10)}`).join(' '));
@@ -40,34 +42,48 @@ const descend = () => {
   const {loss, grad} = pass();
   losses.push(loss);
   for (const name in parameters) parameters[name] -= rate * grad[name];
-  valueSlider.value = parameters[selected];
+  showValue();
+  render();
+  return loss;
+};
+// A slider next to its number.
+const labelled = (words, control) => make('label', {}, words, control);
+const addSlider = (words, min, max, step, start, format, action) => {
+  const number = make('span', {class: 'number', 'aria-hidden': true}), control = slider(words, min, max, step, start, x => { put(x); action(x); render(); });
+  const put = x => { control.value = x; number.textContent = format(x); control.setAttribute('aria-valuetext', format(x)); };
+  put(start);
+  bar.append(labelled(words, make('span', {class: 'set'}, control, number)));
+  return put;
+};
+inputs.forEach((start, i) => addSlider(`x${i + 1}`, -6, 6, 0.05, start, formatNumber, x => { inputs[i] = x; }));
+addSlider('target', -6, 6, 0.05, target, formatNumber, x => { target = x; });
+const select = make('select', {}, ...Object.keys(parameters).map(name => make('option', {value: name}, name)));
+select.value = selected;
+select.onchange = () => { selected = select.value; showValue(); render(); };
+bar.append(labelled('parameter', select));
+const putValue = addSlider('value', -6, 6, 0.05, parameters[selected], formatNumber, x => { parameters[selected] = x; });
+const showValue = () => putValue(parameters[selected]);
+addSlider('learning rate', -3, 0.5, 0.1, Math.log10(rate), x => String(+(10 ** x).toPrecision(2)), x => { rate = +(10 ** x).toPrecision(2); });
+const stop = () => {
+  clearInterval(timer);
+  timer = 0;
+  play.textContent = 'play';
   render();
 };
-const labelled = (words, control) => make('label', {style: 'display:inline-flex;gap:.3em;align-items:center'}, words, control);
-const addSlider = (words, start, action) => labelled(words, slider(words, -6, 6, 0.05, start, x => { action(x); render(); }));
-const select = make('select', {'aria-label': 'parameter', style: 'font:inherit'}, ...Object.keys(parameters).map(name => make('option', {value: name}, name)));
-const valueSlider = slider('value', -6, 6, 0.05, parameters[selected], x => { parameters[selected] = x; render(); });
-select.value = selected;
-select.onchange = () => { selected = select.value; valueSlider.value = parameters[selected]; render(); };
-const stop = () => { clearInterval(timer); timer = 0; play.textContent = 'play'; render(); };
 const play = button('play', () => {
   if (timer) return stop();
-  timer = setInterval(() => root.isConnected && losses.length < 1000 ? descend() : stop(), 150);
+  let left = 200;
+  timer = setInterval(() => {
+    const before = root.isConnected ? descend() : NaN;
+    if (!(before > picture.data.enough && before < 1e6) || (left -= 1) === 0) stop();
+  }, 150);
   play.textContent = 'pause';
 });
 play.removeAttribute('aria-label');
-const shownRate = make('span', {}, String(rate));
-const rates = slider('learning rate', -3, 0.5, 0.1, Math.log10(rate), x => { rate = +(10 ** x).toPrecision(2); shownRate.textContent = rate; });
 const restart = button('start again', () => {
   Object.assign(parameters, picture.data.parameters);
   losses.length = 0;
-  valueSlider.value = parameters[selected];
+  showValue();
   stop();
 });
-const reducedMotion = matchMedia('(prefers-reduced-motion: reduce)').matches;
-bar.append(
-  addSlider('x1', inputs[0], x => { inputs[0] = x; }), addSlider('x2', inputs[1], x => { inputs[1] = x; }), addSlider('target', target, x => { target = x; }),
-  labelled('parameter', select), labelled('value', valueSlider), labelled('learning rate', rates), shownRate,
-  button('step', descend), ...reducedMotion ? [] : [play], restart,
-);
-root.prepend(bar);
+bar.append(button('step', () => { descend(); }), ...calm.matches ? [] : [play], restart);

@@ -11,8 +11,9 @@ from typing import NamedTuple
 
 import torch
 
-from labkit.pictures.picture import Drawing, Picture, catch_failures, read_script
-from labkit.pictures.svg import BLUE, GRAY, OCHRE, RED, draw_circle, draw_line, draw_text, tag_element
+from labkit.pictures.palette import BLUE, INK, LINE, MUTED, OCHRE, RED
+from labkit.pictures.picture import WIDTH, Drawing, Picture, catch_failures, read_script
+from labkit.pictures.svg import SMALL, draw_circle, draw_text, tag_element, to_svg
 
 HIDDEN = 3
 # w{i}{j}: from input i to hidden unit j; b{j}: its bias; v{j}: from hidden unit j to the result; c: its bias.
@@ -32,8 +33,22 @@ START = {
     "c": 0.0,
 }
 RATE = 0.1
-RADIUS = 30  # pixels of a node
-GROW, SHRINK, FLAT = BLUE, RED, GRAY
+ENOUGH = 1e-6  # a loss at which playing ends
+RADIUS = 32  # pixels of a node
+LABEL = 38, 9  # half the width and half the height of a weight's label, in pixels
+PLOT = {"x": 618, "y": 60, "width": 134, "height": 330}
+PLACES = {
+    "x1": (46.0, 125.0),
+    "x2": (46.0, 305.0),
+    "h1": (310.0, 75.0),
+    "h2": (310.0, 215.0),
+    "h3": (310.0, 355.0),
+    "result": (520.0, 215.0),
+}
+EDGES = [(f"w{i}{j}", f"x{i}", f"h{j}") for i in (1, 2) for j in range(1, HIDDEN + 1)]
+EDGES += [(f"v{j}", f"h{j}", "result") for j in range(1, HIDDEN + 1)]
+GROW, SHRINK, FLAT = BLUE, RED, MUTED
+SIGNS = {GROW: " ↑", SHRINK: " ↓", FLAT: ""}
 
 
 class Pass(NamedTuple):
@@ -100,7 +115,7 @@ def describe_network(inputs: Sequence[float], target: float, parameters: Mapping
     p = compute_pass(inputs, target, parameters)
     lines = [
         f"inputs {inputs[0]:.3g}, {inputs[1]:.3g}; hidden {', '.join(f'{h:.3f}' for h in p.hidden)}",
-        f"result {p.result:.3f}, target {target:.3g}, loss {p.loss:.4f}",
+        f"result {p.result:.3f}, target {target:.3g}, loss {format_loss(p.loss)}",
         "parameter, value, derivative of the loss:",
     ]
     return "\n".join(lines + [f"  {name:3} {parameters[name]:6.2f}  {p.gradients[name]:7.3f}" for name in START])
@@ -109,62 +124,77 @@ def describe_network(inputs: Sequence[float], target: float, parameters: Mapping
 def draw(inputs: Sequence[float], target: float, parameters: Mapping[str, float]) -> Drawing:
     """Draw nodes with values, edges with weights and, at the right, the losses of the reader's steps.
 
-    An edge's width is the size of its weight, and its color the sign of the gradient.
+    An edge's width is the size of its weight, its color the sign of the gradient, which an arrow repeats.
     """
     p = compute_pass(inputs, target, parameters)
-    places = {"x1": (50.0, 110.0), "x2": (50.0, 270.0), "result": (510.0, 190.0)}
-    places |= {f"h{j}": (280.0, 70.0 + 120 * (j - 1)) for j in range(1, HIDDEN + 1)}
-    edges = [(f"w{i}{j}", f"x{i}", f"h{j}") for i in (1, 2) for j in range(1, HIDDEN + 1)]
-    edges += [(f"v{j}", f"h{j}", "result") for j in range(1, HIDDEN + 1)]
-    lines, labels = [], []
-    for name, start, end in edges:
-        (xa, ya), (xb, yb) = places[start], places[end]
+    edges, labels = [], []
+    for name, start, end in EDGES:
+        share = 0.3 if start in ("x1", "x2") else 0.5
         width = 0.6 + 2 * min(abs(parameters[name]), 3)
-        length = math.hypot(xb - xa, yb - ya)
-        dx, dy = (xb - xa) * RADIUS / length, (yb - ya) * RADIUS / length
-        lines.append(
-            tag_element(
-                "edge", name, draw_line(xa + dx, ya + dy, xb - dx, yb - dy, _choose_color(p.gradients[name]), width)
-            )
-        )
-        at = 0.33 if start in ("x1", "x2") else 0.45
-        labels.append(_draw_label(xa + at * (xb - xa), ya + at * (yb - ya) - 6, name, parameters, p))
+        path = f"<path d='{_split_edge(start, end, share)}' stroke='{_choose_color(p.gradients[name])}'"
+        edges.append(tag_element("edge", name, f"{path} stroke-width='{width:g}'/>"))
+        (xa, ya), (xb, yb) = PLACES[start], PLACES[end]
+        labels.append(_draw_label(xa + share * (xb - xa), ya + share * (yb - ya) + 4, name, parameters, p))
     nodes = []
     values = dict(zip(("x1", "x2", "h1", "h2", "h3", "result"), [*inputs, *p.hidden, p.result], strict=True))
-    for name, (x, y) in places.items():
-        nodes.append(draw_circle(x, y, RADIUS, "none", 1, "currentColor"))
-        nodes.append(draw_text(x, y - 12, name, anchor="middle", size=11))
-        nodes.append(tag_element("node", name, draw_text(x, y + 4, f"{values[name]:.2f}", anchor="middle")))
-        nodes.append(
-            tag_element("grad", name, draw_text(x, y + 18, f"({p.gradients[name]:.2f})", anchor="middle", size=11))
-        )
+    for name, (x, y) in PLACES.items():
+        nodes.append(draw_circle(x, y, RADIUS, "none", 1, INK))
+        nodes.append(draw_text(x, y - 12, name, anchor="middle", size=SMALL))
+        nodes.append(tag_element("node", name, draw_text(x, y + 5, f"{values[name]:.2f}", anchor="middle")))
+        gradient = f"({p.gradients[name]:.2f})"
+        nodes.append(tag_element("grad", name, draw_text(x, y + 20, gradient, anchor="middle", size=SMALL)))
     for name, node in (("b1", "h1"), ("b2", "h2"), ("b3", "h3"), ("c", "result")):
-        labels.append(_draw_label(places[node][0], places[node][1] + 46, name, parameters, p))
+        labels.append(_draw_label(PLACES[node][0], PLACES[node][1] + RADIUS + 16, name, parameters, p))
     parts = [
-        tag_element("loss", "", draw_text(4, 16, f"target {target:.2f}, loss {p.loss:.4f}")),
-        *lines,
+        tag_element("loss", "", draw_text(4, 16, f"target {target:.2f}, loss {format_loss(p.loss)}")),
+        f"<g fill='none'>{''.join(edges)}</g>",
         *nodes,
         *labels,
+        draw_text(4, 428, "↑ blue: grows in a step, ↓ red: shrinks, gray: derivative 0", size=SMALL),
+        *_draw_plot(),
     ]
-    parts.append(draw_text(4, 384, "blue: would grow in a step. red: would shrink. gray: derivative 0."))
-    plot = {"x": 600, "y": 60, "width": 150, "height": 250}
-    parts += [
-        draw_text(600, 46, "loss of each step, log", size=11),
-        "<path d='M600 60V310H750' fill='none' stroke='#888'/>",
-    ]
-    parts += [
-        draw_text(596, 60 + 250 * (2 - n) / 10 + 4, f"1e{n}", anchor="end", size=10) for n in (2, 0, -2, -4, -6, -8)
-    ]
-    parts.append(f"<polyline data-losses='' fill='none' stroke='{OCHRE}' stroke-width='2'/>")
     data = {
         "inputs": list(inputs),
         "target": target,
         "parameters": dict(parameters),
         "rate": RATE,
-        "plot": plot,
+        "enough": ENOUGH,
+        "plot": PLOT,
         "colors": {"grow": GROW, "shrink": SHRINK, "flat": FLAT},
     }
-    return Drawing("A small network", 770, 396, parts, script=read_script("playground.js"), data=data)
+    return Drawing("A small network", WIDTH, 438, parts, script=read_script("playground.js"), data=data)
+
+
+def _draw_plot() -> list[str]:
+    """Draw the axes of the losses, and the line that a script fills."""
+    left, top, width, height = PLOT["x"], PLOT["y"], PLOT["width"], PLOT["height"]
+    corner = f"M{left} {top}V{top + height}H{left + width}"
+    ticks = [
+        draw_text(left - 5, top + height * (2 - n) / 10 + 4, f"1e{n}", anchor="end", size=SMALL)
+        for n in (2, 0, -2, -4, -6, -8)
+    ]
+    return [
+        draw_text(left - 32, top - 16, "loss of each step", size=SMALL),
+        f"<path d='{corner}' fill='none' stroke='{LINE}'/>",
+        *ticks,
+        f"<polyline data-losses='' fill='none' stroke='{OCHRE}' stroke-width='2.5'/>",
+    ]
+
+
+def _split_edge(start: str, end: str, share: float) -> str:
+    """Return the data of an edge's path, with a gap at its label, so no line strikes through the words."""
+    (xa, ya), (xb, yb) = PLACES[start], PLACES[end]
+    length = math.hypot(xb - xa, yb - ya)
+    # The line leaves the label's box through its side, or through its top or bottom if it's steep.
+    reach = min(LABEL[0] / abs(xb - xa), LABEL[1] / abs(yb - ya) if yb != ya else 1)
+    stops = (RADIUS / length, share - reach, share + reach, 1 - RADIUS / length)
+    a, b, c, d = (f"{to_svg(xa + t * (xb - xa))} {to_svg(ya + t * (yb - ya))}" for t in stops)
+    return f"M{a}L{b}M{c}L{d}"
+
+
+def format_loss(loss: float) -> str:
+    """Format a loss with the digits that show how small it is."""
+    return f"{loss:.4f}" if loss >= 1e-3 else f"{loss:.1e}"
 
 
 def _choose_color(gradient: float) -> str:
@@ -172,5 +202,6 @@ def _choose_color(gradient: float) -> str:
 
 
 def _draw_label(x: float, y: float, name: str, parameters: Mapping[str, float], p: Pass) -> str:
-    words = draw_text(x, y, f"{name} {parameters[name]:.2f}", _choose_color(p.gradients[name]), "middle")
-    return tag_element("label", name, words)
+    color = _choose_color(p.gradients[name])
+    text = f"{name} {parameters[name]:.2f}{SIGNS[color]}"
+    return tag_element("label", name, draw_text(x, y, text, color, "middle", SMALL))

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 
 from torch import Tensor
 
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, INK, RED, draw_rect, draw_text, show_only, to_svg
+from labkit.pictures.palette import BLUE, INK, LINE, RED
+from labkit.pictures.picture import WIDTH, Drawing, Group, NothingToDrawError, Picture, Table, catch_failures
+from labkit.pictures.svg import draw_rect, draw_text, show_only, to_svg
 
-SIDE, TOP, GAP, SHADES = 200.0, 28.0, 40.0, 12
+SIDE, TOP, GAP, SHADES = 340.0, 28.0, 60.0, 12
+MAX_LISTED = 8  # columns of a table
 MAX_PIXELS = 32 * 32
 
 
@@ -25,7 +27,7 @@ def show_saliency(images: Mapping[str, Tensor], gradients: Mapping[str, Tensor])
         if image.shape != gradient.shape or image.dim() != 2 or image.numel() > MAX_PIXELS:
             raise ValueError(f"{name}: shapes {tuple(image.shape)} and {tuple(gradient.shape)}")
     if not pairs:
-        raise ValueError("there are no images")
+        raise NothingToDrawError
     words = [f"{name}: {_describe_gradient(gradient)}" for name, (_, gradient) in pairs.items()]
     return Picture("\n".join(words), lambda: _draw(pairs, words))
 
@@ -43,17 +45,25 @@ def _draw(pairs: Mapping[str, tuple[Tensor, Tensor]], words: list[str]) -> Drawi
         ink = (image - least) / (most - least or 1)
         slope = gradient / (gradient.abs().max().item() or 1)
         inside = [*_draw_pixels(ink, 4, INK, INK), *_draw_pixels(slope, 4 + SIDE + GAP, RED, BLUE)]
-        parts.append(
-            show_only([frame], *inside, draw_text(4, TOP + SIDE + 20, words[frame]))
-            if len(pairs) > 1
-            else "".join(inside)
-        )
+        parts.append(show_only([frame], *inside) if len(pairs) > 1 else "".join(inside))
     parts.append(
         draw_text(4, 16, "image") + draw_text(4 + SIDE + GAP, 16, "gradient: red raises the score, blue lowers it")
     )
     groups = [Group("image", list(pairs))] if len(pairs) > 1 else []
-    width = max(SIDE * 2 + GAP + 90, *(len(line) * 6.8 for line in words))
-    return Drawing("A saliency map", width, TOP + SIDE + 30, parts, groups, words)
+    return Drawing("A saliency map", WIDTH, TOP + SIDE + 6, parts, groups, words, True, _build_table(pairs))
+
+
+def _build_table(pairs: Mapping[str, tuple[Tensor, Tensor]]) -> Table | None:
+    """Tabulate the gradients, unless they're too wide for a table."""
+    columns = max(gradient.shape[1] for _, gradient in pairs.values())
+    if columns > MAX_LISTED:
+        return None
+    rows = [
+        [name, str(number), *(f"{value:.3g}" for value in row)]
+        for name, (_, gradient) in pairs.items()
+        for number, row in enumerate(gradient.tolist())
+    ]
+    return Table("Gradients as a table", [["image", "row", *(f"column {n}" for n in range(columns))], *rows])
 
 
 def _draw_pixels(values: Tensor, left: float, above: str, below: str) -> list[str]:
@@ -69,7 +79,7 @@ def _draw_pixels(values: Tensor, left: float, above: str, below: str) -> list[st
                 shades[above if value > 0 else below, shade].append(
                     f"{place}h{to_svg(side)}v{to_svg(side)}h-{to_svg(side)}z"
                 )
-    frame = draw_rect(left, TOP, width * side, height * side, stroke="#888")
+    frame = draw_rect(left, TOP, width * side, height * side, stroke=LINE)
     filled = [
         f"<path d='{''.join(d)}' fill='{c}' fill-opacity='{s / SHADES:.2f}'/>" for (c, s), d in sorted(shades.items())
     ]

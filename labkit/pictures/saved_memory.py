@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 
 from labkit.pictures.chart import TOP, Line, draw_chart, fit_axes
+from labkit.pictures.chart_table import build_value_table
+from labkit.pictures.palette import LINE
 from labkit.pictures.picture import ALL, Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import GRAY, draw_line, draw_text
+from labkit.pictures.svg import SMALL, draw_line, draw_text
 
 MODES = ("backward()", "backward(retain_graph=True)", "no_grad()", "detach() at the end")
 
@@ -94,8 +96,9 @@ def draw(curves: dict[str, list[int]], layers: int, words: list[str]) -> Drawing
     axes = fit_axes(lines, "layers done", "KiB held for backward", from_zero=True)
     parts, width, height = draw_chart(lines, axes)
     for x, label in ((layers / 2, "forward"), (layers * 1.5, "backward, or what replaces it")):
-        parts.append(draw_text(axes.place(x, 0)[0], TOP - 8, label, anchor="middle", size=11))
+        parts.append(draw_text(axes.place(x, 0)[0], TOP - 8, label, anchor="middle", size=SMALL))
     middle, _ = axes.place(layers, 0)
-    parts.append(draw_line(middle, TOP, middle, TOP + axes.height, GRAY))
+    parts.append(draw_line(middle, TOP, middle, TOP + axes.height, LINE))
     groups = [Group("way", [ALL, *curves])]
-    return Drawing("Bytes held for backward", width, height, parts, groups, ["\n".join(words), *words])
+    table = build_value_table(lines, axes.x_label)
+    return Drawing("Bytes held for backward", width, height, parts, groups, ["\n".join(words), *words], table=table)

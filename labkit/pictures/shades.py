@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from html import escape
 
 from labkit.difference import DIFFERS, LEVELS, NOT_FINITE, Difference
-from labkit.pictures.svg import INK, choose_shade, to_svg
+from labkit.pictures.palette import INK, choose_shade
+from labkit.pictures.svg import to_svg
 
 SIDE, LEAST_CELL, MOST_CELL = 190.0, 6.0, 22.0  # pixels
 

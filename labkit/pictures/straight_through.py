@@ -9,11 +9,12 @@ import torch
 from torch import Tensor
 
 from labkit.pictures.chart import TOP, Axes, Line, draw_frame, draw_lines, fit_axes
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import INK, RED, draw_circle, draw_path, draw_text, show_only
+from labkit.pictures.palette import RED
+from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import draw_circle, draw_path, show_only
 
 POINTS, PLACES = 201, 17
-HEIGHT, GAP = 150, 62  # pixels
+HEIGHT, GAP = 170, 62  # pixels
 
 
 @catch_failures
@@ -73,26 +74,27 @@ def _draw(
         parts.append(show_only(frames, *forward, _move_down(offset, *backward)))
         for frame, (x, value, slope) in zip(frames, at, strict=True):
             here, there = upper.place(x, value), lower.place(x, slope)
-            tangent = draw_path(_compute_tangent(upper, x, value, slope), RED, 2)
-            dots = draw_circle(*here, 4.5, RED) + _move_down(offset, draw_circle(*there, 4.5, RED))
-            parts.append(show_only([frame], tangent, dots, draw_text(4, 2 * offset + 14, words[frame], INK)))
+            tangent = draw_path(_compute_tangent(upper, x, value, slope), RED, 2.6)
+            dots = draw_circle(*here, 6, RED) + _move_down(offset, draw_circle(*there, 6, RED))
+            parts.append(show_only([frame], tangent, dots))
     axes = [*draw_frame(upper), _move_down(offset, *draw_frame(lower))]
     groups = [Group("function", list(curves)), Group("place", places, True)]
-    return Drawing(
-        "A step and its slope", upper.left + upper.width + 16, 2 * offset + 24, [*axes, *parts], groups, words
-    )
+    rows = [[name, *(f"{number:.3g}" for number in point)] for name, (_, at) in curves.items() for point in at]
+    table = Table("Values and gradients as a table", [["function", "x", "value", "gradient"], *rows])
+    return Drawing("A step and its slope", WIDTH, 2 * offset + 4, [*axes, *parts], groups, words, True, table)
 
 
 def _build_axes(label: str, points: list[tuple[float, float]]) -> Axes:
-    return replace(fit_axes([Line("", points)], "x" if "back" in label else "", label), height=HEIGHT, width=420)
+    return replace(fit_axes([Line("", points)], "x" if "back" in label else "", label), height=HEIGHT)
 
 
 def _compute_tangent(axes: Axes, x: float, value: float, slope: float) -> list[tuple[float, float]]:
-    """Return a line segment with this slope on these axes, 70 pixels long."""
+    """Return a line segment with this slope on these axes, 70 pixels long, without what is outside the axes."""
     (xa, ya), (xb, yb) = axes.place(x, value), axes.place(x + 1, value + slope)
     length = ((xb - xa) ** 2 + (yb - ya) ** 2) ** 0.5
     dx, dy = (xb - xa) * 35 / length, (yb - ya) * 35 / length
-    return [(xa - dx, ya - dy), (xa + dx, ya + dy)]
+    before, after = min(1.0, (xa - axes.left) / dx), min(1.0, (axes.left + axes.width - xa) / dx)
+    return [(xa - before * dx, ya - before * dy), (xa + after * dx, ya + after * dy)]
 
 
 def _move_down(offset: float, *parts: str) -> str:

@@ -1,20 +1,16 @@
-"""SVG elements as strings, in colors that are readable on light and dark backgrounds.
+"""SVG elements as strings.
 
 Attributes use single quotes: a drawing is also inside an HTML attribute, where double quotes would take more space.
 """
 
 from __future__ import annotations
 
-import colorsys
 import html
 from collections.abc import Iterable
 
-INK = "currentColor"
-# Of medium lightness, so lines and words stand out on white and on black. Curves use the first ones.
-BLUE, RED, GREEN, PURPLE, OCHRE, GRAY = "#2b7bc0", "#cc5033", "#3a8548", "#9463ae", "#98720f", "#7b7b7b"
-COLORS = (BLUE, RED, GREEN, PURPLE, OCHRE, GRAY)
-DASHES = ("", "8 4", "2 3", "10 3 2 3", "14 4", "4 4")
-TINT = 0.3  # of fills below words: the background shows through, so the words keep their contrast
+from labkit.pictures.palette import INK, LINE, ON, TINT, build_dark_rules
+
+NORMAL, SMALL = 13, 12  # font sizes
 CHARACTER = 0.61  # width of a character of the monospaced font, in units of its size
 
 
@@ -24,7 +20,7 @@ def to_svg(value: float) -> str:
 
 
 def draw_text(
-    x: float, y: float, words: str, color: str = INK, anchor: str = "start", size: float = 12, mono: bool = False
+    x: float, y: float, words: str, color: str = INK, anchor: str = "start", size: float = NORMAL, mono: bool = False
 ) -> str:
     """Draw words whose baseline starts at this point, or has its middle or end there.
 
@@ -35,7 +31,7 @@ def draw_text(
     kind += " xml:space='preserve'" if "  " in words else ""
     anchored = f" text-anchor='{anchor}'" if anchor != "start" else ""
     colored = f" fill='{color}'" if color != INK else ""
-    sized = f" font-size='{to_svg(size)}'" if size != 12 else ""
+    sized = f" font-size='{to_svg(size)}'" if size != NORMAL else ""
     return f"<text x='{to_svg(x)}' y='{to_svg(y)}'{anchored}{colored}{sized}{kind}>{escape_text(words)}</text>"
 
 
@@ -80,11 +76,11 @@ def draw_circle(
 
 
 def draw_cell(
-    x: float, y: float, width: float, height: float, words: str, fill: str, tint: float = TINT, size: float = 12
+    x: float, y: float, width: float, height: float, words: str, fill: str, tint: float = TINT, size: float = NORMAL
 ) -> str:
     """Draw a box with centered words."""
     inside = draw_text(x + width / 2, y + height / 2 + size * 0.36, words, anchor="middle", size=size) if words else ""
-    return draw_rect(x, y, width, height, fill, tint, stroke="#888") + inside
+    return draw_rect(x, y, width, height, fill, tint, LINE, "rx='3'") + inside
 
 
 def show_only(frames: Iterable[int], *parts: str) -> str:
@@ -99,6 +95,22 @@ def emphasize_parts(frames: Iterable[int], *parts: str) -> str:
     listed = list(frames)
     pale = "" if 0 in listed else " opacity='.2'"
     return f"<g data-strong='{_format_frames(listed)}'{pale}>{''.join(parts)}</g>"
+
+
+def draw_traveler(route: str, end: tuple[float, float], *parts: str) -> str:
+    """Group parts around the origin, which travel along a route and rest at its end.
+
+    Args:
+        route: The data of a path.
+    """
+    return f"<g data-route='{route}' transform='translate({to_svg(end[0])} {to_svg(end[1])})'>{''.join(parts)}</g>"
+
+
+def draw_label(words: str, color: str, size: float = SMALL) -> str:
+    """Draw words around the origin in a filled box."""
+    width, height = measure_width(words, size) + 10, size + 7
+    box = draw_rect(-width / 2, -height / 2, width, height, color, extra="rx='9'")
+    return box + draw_text(0, size * 0.36, words, ON, "middle", size)
 
 
 def is_hidden(part: str) -> bool:
@@ -123,15 +135,14 @@ def tag_element(name: str, value: str, element: str) -> str:
     return f"{head} data-{name}='{value}' {rest}"
 
 
-def measure_width(words: str, size: float = 12) -> float:
+def format_count(number: int, noun: str) -> str:
+    """Format a number of things, such as "1 graph" or "2 graphs"."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def measure_width(words: str, size: float = NORMAL) -> float:
     """Return the width of words in the monospaced font; in the other font they're narrower."""
     return len(words) * CHARACTER * size
-
-
-def choose_shade(part: float) -> str:
-    """Return a color for a number between 0 and 1: from blue through green to yellow, of medium lightness."""
-    rgb = colorsys.hls_to_rgb((250 - 200 * part) / 360, 0.47, 0.62)
-    return "#" + "".join(f"{round(15 * one):x}" for one in rgb)
 
 
 def escape_text(words: str) -> str:
@@ -141,12 +152,15 @@ def escape_text(words: str) -> str:
 def build_document(width: float, height: float, title: str, words: str, body: str) -> str:
     """Build the whole SVG, with its own background and colors for use outside a page."""
     size = f"width='{to_svg(width)}' height='{to_svg(height)}' viewBox='0 0 {to_svg(width)} {to_svg(height)}'"
-    label = html.escape(title, quote=True)
+    label = html.escape(f"{title}: {words}", quote=True)
     return (
         f"<svg xmlns='http://www.w3.org/2000/svg' {size} role='img' aria-label='{label}' fill='currentColor' "
-        f"font-family='system-ui,sans-serif' font-size='12'><title>{escape_text(title)}</title>"
+        f"font-family='system-ui,sans-serif' font-size='{NORMAL}'><title>{escape_text(title)}</title>"
         f"<desc>{escape_text(words)}</desc><style>{STANDALONE}</style>{body}</svg>"
     )
 
 
-STANDALONE = "svg{color:#222;background:#fff}@media(prefers-color-scheme:dark){svg{color:#ddd;background:#1b1b1b}}"
+STANDALONE = (
+    "svg{color:#222;background:#fff}@media(prefers-color-scheme:dark){svg{color:#ddd;background:#1b1b1b}"
+    f"{build_dark_rules()}}}"
+)

@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from labkit.pictures.chart import TOP, Axes, draw_frame
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, RED, draw_line, draw_rect, draw_text, show_only
+from labkit.pictures.chart import BOTTOM, TOP, Axes, draw_frame
+from labkit.pictures.palette import BLUE, GREEN, INK, LINE, OCHRE, RED
+from labkit.pictures.picture import Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import SMALL, draw_line, draw_rect, draw_text, show_only
 
 ZERO, TINY, MOST = -25, -14, 16  # powers of 2: below ZERO, all becomes 0; below TINY, digits are lost; then inf
 
@@ -51,7 +52,7 @@ def _draw(bins_by_scale: list[dict[int, int]], scales: Sequence[float], words: l
     low, high = min([*places, ZERO - 4]), max([*places, MOST + 3]) + 1
     peak = max(count for bins in bins_by_scale for count in bins.values())
     ticks = [n for n in range(-60, 41, 10) if low <= n <= high]
-    axes = Axes("power of 2", "gradients", (low, high), (0, peak * 1.08), x_ticks=ticks, height=190)
+    axes = Axes("power of 2", "gradients", (low, high), (0, peak * 1.08), x_ticks=ticks)
     parts = [
         _draw_range(axes, low, ZERO, RED, "0"),
         _draw_range(axes, ZERO, TINY, OCHRE, "few digits"),
@@ -63,20 +64,23 @@ def _draw(bins_by_scale: list[dict[int, int]], scales: Sequence[float], words: l
         for n, count in sorted(bins.items()):
             (x, y), (right, base) = axes.place(n, count), axes.place(n + 1, 0)
             bars.append(draw_rect(x, y, right - x - 1, base - y, RED if n < ZERO or n >= MOST else BLUE, 0.85))
-        parts.append(show_only([frame], *bars, draw_text(axes.left, TOP + axes.height + 56, words[frame])))
+        parts.append(show_only([frame], *bars))
     names = [f"scale {scale:g}" for scale in scales]
+    rows = [[str(n), *(str(bins.get(n, 0)) for bins in bins_by_scale)] for n in sorted(set(places))]
     return Drawing(
         "Gradients in float16",
         axes.left + axes.width + 16,
-        TOP + axes.height + 66,
+        TOP + axes.height + BOTTOM,
         parts,
         [Group("scale", names, True)],
         words,
+        caption=True,
+        table=Table("Counts as a table", [["gradients from 2 to the power of", *names], *rows]),
     )
 
 
 def _draw_range(axes: Axes, start: float, end: float, color: str, words: str) -> str:
     (x, _), (right, _) = axes.place(start, 0), axes.place(end, 0)
     ground = draw_rect(x, TOP, right - x, axes.height, color, 0.1)
-    edge = draw_line(x, TOP, x, TOP + axes.height, GRAY) if math.isfinite(x) else ""
-    return ground + edge + draw_text((x + right) / 2, TOP + 14, words, color, "middle", 11)
+    edge = draw_line(x, TOP, x, TOP + axes.height, LINE) if math.isfinite(x) else ""
+    return ground + edge + draw_text((x + right) / 2, TOP - 6, words, INK, "middle", SMALL)

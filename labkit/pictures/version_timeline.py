@@ -10,12 +10,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GREEN, INK, OCHRE, PURPLE, RED, draw_circle, draw_text, show_only
+from labkit.pictures.palette import BLUE, GREEN, INK, LINE, OCHRE, PURPLE, RED, STRONG
+from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, catch_failures
+from labkit.pictures.svg import draw_circle, draw_text, show_only
 
 WRITE = "write"  # the line that try_writes replaces
 COLORS = {"kept": GREEN, "caught": RED, "unseen": PURPLE}
-ROW, CHARACTER = 26, 7.4  # pixels
+SIGNS = {"kept": "✓", "caught": "✗", "unseen": "!"}
+ROW, CHARACTER = 34, 7.95  # pixels
 
 
 @dataclass
@@ -146,11 +148,11 @@ def _describe_steps(steps: list[VersionStep]) -> str:
 
 def _draw(runs: Mapping[str, list[VersionStep]], words: list[str]) -> Drawing:
     runs_drawn = [_draw_run(steps) for steps in runs.values()]
-    drawn = [(["<g font-family='monospace'>", *parts, "</g>"], right, bottom) for parts, right, bottom in runs_drawn]
+    drawn = [(["<g>", *parts, "</g>"], right, bottom) for parts, right, bottom in runs_drawn]
     choose = len(drawn) > 1
     parts = [show_only([n], *one) if choose else "".join(one) for n, (one, _, _) in enumerate(drawn)]
     groups = [Group(WRITE, list(runs))] if choose else []
-    width, height = max(right for _, right, _ in drawn), max(bottom for _, _, bottom in drawn)
+    width, height = max(WIDTH, *(right for _, right, _ in drawn)), max(bottom for _, _, bottom in drawn)
     return Drawing("Version counters, line by line", width, height, parts, groups, words)
 
 
@@ -158,7 +160,7 @@ def _draw_run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
     """Draw one run. Return the parts, the right edge and the lower edge."""
     names = list(steps[-1].versions)
     left = 20 + CHARACTER * max(len(step.line) for step in steps)
-    gaps = [max(34.0, CHARACTER * len(name) + 14) for name in names]
+    gaps = [max(44.0, CHARACTER * len(name) + 14) for name in names]
     centres = [left + sum(gaps[:i]) + gaps[i] / 2 for i in range(len(names))]
     right = left + sum(gaps) + 12
     parts = [_place_text(c, 18, name, "middle") for c, name in zip(centres, names, strict=True)]
@@ -169,17 +171,18 @@ def _draw_run(steps: list[VersionStep]) -> tuple[list[str], float, float]:
             if name in step.versions:
                 version = step.versions[name]
                 parts.append(_draw_version(centre, y, version, written=version > before.get(name, version)))
-        notes = [(step.error, COLORS["caught"])] * bool(step.error) + [(k.words, COLORS[k.fate]) for k in step.kept]
-        parts += [_place_text(right, y + i * ROW, words, color=color) for i, (words, color) in enumerate(notes)]
+        notes = [(f"✗ {step.error}", COLORS["caught"])] * bool(step.error)
+        notes += [(f"{SIGNS[kept.fate]} {kept.words}", COLORS[kept.fate]) for kept in step.kept]
+        parts += [draw_text(right, y + i * ROW, words, color) for i, (words, color) in enumerate(notes)]
         longest = max([longest, *(len(words) for words, _ in notes)])
         y, before = y + ROW * max(1, len(notes)), step.versions
     return parts, right + CHARACTER * longest + 12, y - ROW / 2
 
 
 def _place_text(x: float, y: float, words: str, anchor: str = "start", color: str = INK) -> str:
-    return draw_text(x, y, words, color, anchor)
+    return draw_text(x, y, words, color, anchor, mono=True)
 
 
 def _draw_version(x: float, y: float, version: int, written: bool) -> str:
-    fill, tint = (OCHRE, 0.6) if written else (BLUE, 0.2)
-    return draw_circle(x, y - 4, 10, fill, tint, "#888") + _place_text(x, y, str(version), "middle")
+    fill, tint = (OCHRE, STRONG) if written else (BLUE, 0.16)
+    return draw_circle(x, y - 4, 13, fill, tint, LINE) + _place_text(x, y, str(version), "middle")

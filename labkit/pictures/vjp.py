@@ -7,16 +7,29 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from labkit.pictures.picture import Drawing, Group, Picture, catch_failures
-from labkit.pictures.svg import BLUE, GRAY, GREEN, OCHRE, draw_cell, draw_rect, draw_text, show_only
+from labkit.pictures.palette import BLUE, GREEN, MUTED, OCHRE, RED
+from labkit.pictures.picture import WIDTH, Drawing, Group, Picture, Table, catch_failures
+from labkit.pictures.svg import (
+    SMALL,
+    draw_cell,
+    draw_label,
+    draw_rect,
+    draw_text,
+    draw_traveler,
+    emphasize_parts,
+    show_only,
+    to_svg,
+)
 
 MAX = 6
-WIDE, HIGH, LEFT, TOP = 62, 32, 96, 40  # pixels
+HIGH, GAP, LEFT, TOP, V_WIDE = 46.0, 22.0, 190.0, 30.0, 126.0  # pixels; a product rests in the gap below its entry
 
 
 @catch_failures
 def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
     """Draw v, the Jacobian of f at x, and v @ J below it, with a step for each column of J.
+
+    In a step, the numbers of v travel along the rows of J to the entries of the column, which they multiply.
 
     Args:
         x: A vector of at most six numbers.
@@ -40,31 +53,55 @@ def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
 
 
 def _draw(v: list[float], rows: list[list[float]], result: list[float], words: list[str]) -> Drawing:
-    """Draw v next to the rows of J, with v @ J below. Each later frame outlines the column of one entry."""
-    columns, below = len(result), TOP + HIGH * len(rows) + 14
-    width = LEFT + WIDE * columns + 10
+    """Draw v next to the rows of J, with v @ J below. Each later frame emphasizes the column of one entry."""
+    columns = len(result)
+    wide = (WIDTH - LEFT - 8) / columns
+    below = TOP + (HIGH + GAP) * len(rows) + 12
     parts = [
-        draw_text(WIDE / 2 + 4, TOP - 8, "v", anchor="middle"),
-        draw_text(LEFT + WIDE * columns / 2, TOP - 8, "J", anchor="middle"),
+        draw_text(4 + V_WIDE / 2, TOP - 10, "v", anchor="middle"),
+        draw_text(LEFT + wide * columns / 2, TOP - 10, "J", anchor="middle"),
+        draw_text(LEFT - 12, below + HIGH / 2 + 4, "v @ J", anchor="end"),
     ]
-    parts.append(draw_text(LEFT - 10, below + 20, "v @ J", anchor="end"))
     for i, (weight, row) in enumerate(zip(v, rows, strict=True)):
-        y = TOP + HIGH * i
-        parts.append(draw_cell(4, y, WIDE - 4, HIGH - 3, _format_number(weight), OCHRE, 0.35))
-        parts.append(draw_text(LEFT - 4, y + 20, "times", anchor="end", size=10))
-        parts += [
-            draw_cell(LEFT + WIDE * j, y, WIDE - 3, HIGH - 3, _format_number(entry), GRAY if entry == 0 else BLUE, 0.25)
-            for j, entry in enumerate(row)
-        ]
+        y = TOP + (HIGH + GAP) * i
+        parts.append(draw_cell(4, y, V_WIDE, HIGH, _format_number(weight), OCHRE))
+        parts.append(draw_text(LEFT - 12, y + HIGH / 2 + 4, "times", MUTED, "end", SMALL))
+        for j, entry in enumerate(row):
+            cell = draw_cell(
+                LEFT + wide * j, y, wide - 6, HIGH, _format_number(entry), MUTED if entry == 0 else BLUE, 0.2
+            )
+            parts.append(emphasize_parts([0, j + 1], cell))
     for j, entry in enumerate(result):
-        x = LEFT + WIDE * j
-        parts.append(draw_cell(x, below, WIDE - 3, HIGH - 3, _format_number(entry), GREEN, 0.35))
-        frame = draw_rect(x - 1, TOP - 2, WIDE - 1, below + HIGH - TOP, "none", 1, OCHRE, "stroke-width='2.5'")
-        parts.append(show_only([j + 1], frame))
-    parts += [show_only([n], draw_text(4, below + HIGH + 20, line)) for n, line in enumerate(words)]
+        x = LEFT + wide * j
+        parts.append(emphasize_parts([0, j + 1], draw_cell(x, below, wide - 6, HIGH, _format_number(entry), GREEN)))
+        frame = draw_rect(x - 3, below - 3, wide, HIGH + 6, "none", 1, RED, "stroke-width='3' rx='5'")
+        products = [
+            _draw_product(4 + V_WIDE / 2, x + wide / 2 - 3, TOP + (HIGH + GAP) * i + HIGH / 2, weight * row[j])
+            for i, (weight, row) in enumerate(zip(v, rows, strict=True))
+        ]
+        parts.append(show_only([j + 1], frame, *products))
     names = ["all", *(f"entry {j}" for j in range(columns))]
-    wide = max(width, max(map(len, words)) * 6.8)
-    return Drawing("A vector-Jacobian product", wide, below + HIGH + 30, parts, [Group("step", names, True)], words)
+    table_rows = [
+        *([_format_number(weight), *map(_format_number, row)] for weight, row in zip(v, rows, strict=True)),
+        ["v @ J", *map(_format_number, result)],
+    ]
+    return Drawing(
+        "A vector-Jacobian product",
+        WIDTH,
+        below + HIGH + 8,
+        parts,
+        [Group("step", names, True)],
+        words,
+        caption=True,
+        table=Table("v, J and v @ J as a table", [["v", *(f"column {j} of J" for j in range(columns))], *table_rows]),
+    )
+
+
+def _draw_product(start: float, end: float, y: float, value: float) -> str:
+    """Draw the product of a number in v and an entry of J, which travels from one to the other and rests below."""
+    rest = y + HIGH / 2 + GAP / 2
+    route = f"M{to_svg(start)} {to_svg(y)}L{to_svg(end)} {to_svg(y)}L{to_svg(end)} {to_svg(rest)}"
+    return draw_traveler(route, (end, rest), draw_label(_format_number(value), RED))
 
 
 def _format_vector(values: list[float]) -> str:

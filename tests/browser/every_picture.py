@@ -15,8 +15,9 @@ NO_KERNEL = {"name": "gone", "display_name": "gone", "language": "python"}
 
 
 def double(x: torch.Tensor) -> torch.Tensor:
+    y = x * 2
     print("a line")
-    return x * 2
+    return y + 1
 
 
 def make_trace_events() -> list[dict[str, object]]:

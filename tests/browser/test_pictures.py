@@ -48,7 +48,7 @@ def test_pictures_are_seen_without_a_kernel(server: LabServer, page: Page, pictu
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     locators = SavedNotebook(page, server, "trusted.ipynb").pictures
-    expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
+    expect(locators.locator("svg[aria-label]")).to_have_count(len(pictures))
     paper = read_color(page.locator(".jp-Notebook"), "background-color")
     for name, one in zip(pictures, locators.all(), strict=True):
         svg = one.locator("svg")
@@ -68,7 +68,7 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
     errors: list[str] = []
     page.on("pageerror", lambda error: errors.append(str(error)))
     locators = SavedNotebook(page, server, "trusted.ipynb").pictures
-    expect(locators.locator("svg[role=img]")).to_have_count(len(pictures))
+    expect(locators.locator("svg[aria-label]")).to_have_count(len(pictures))
     for name, one in zip(pictures, locators.all(), strict=True):
         frames = {describe_frame(one)}
         for button in one.locator("button[aria-pressed]").all():
@@ -140,7 +140,9 @@ def test_the_browser_and_python_compute_the_same_values(
         weights = {name: weights[name] - RATE * gradients[name] for name in START}
     p = compute_pass((1.0, -0.5), 1.0, weights)
     expect(network.locator("[data-loss]")).to_have_text(f"target 1.00, loss {p.loss:.4f}, after 5 steps")
-    expect(network.locator("[data-label=v2]")).to_have_text(f"v2 {weights['v2']:.2f}")
+    expect(network.locator("[data-label=v2]")).to_have_text(
+        f"v2 {weights['v2']:.2f} {'↓' if p.gradients['v2'] > 0 else '↑'}"
+    )
     expect(network.locator("[data-grad=x1]")).to_have_text(f"({p.gradients['x1']:.2f})")
 
 

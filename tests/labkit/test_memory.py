@@ -112,4 +112,4 @@ def test_one_run_can_be_chosen() -> None:
 
 def test_no_run_gives_words_only() -> None:
     picture = show_memory({})
-    assert picture.first_frame == "" and "no run" in picture.words
+    assert picture.first_frame == "" and "nothing to draw yet" in picture.words

@@ -44,7 +44,7 @@ def test_tensors_with_a_history_and_values_that_are_not_finite_become_a_picture(
 
 def test_curves_that_cannot_be_drawn_become_words() -> None:
     assert "3 values for 9 values of x" in show_over(X, {"a": {"b": X[:3]}}).words
-    assert "no curves" in show_over(X, {}).words
+    assert "nothing to draw yet" in show_over(X, {}).words
 
 
 def test_no_two_of_thirty_six_lines_look_alike() -> None:

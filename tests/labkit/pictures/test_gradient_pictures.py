@@ -1,5 +1,7 @@
 """Pictures of gradients: the steps of backward, a vector-Jacobian product, claimed slopes, saliency maps."""
 
+import re
+
 import pytest
 import torch
 from torch import Tensor
@@ -16,7 +18,7 @@ def make_small_graph() -> tuple[Tensor, dict[str, Tensor]]:
 def test_each_node_waits_for_all_that_arrives_and_adds_it_up() -> None:
     output, names = make_small_graph()
     lines = show_backward(output, names).words.splitlines()
-    assert lines[0] == "forward: result = 39"
+    assert lines[0] == "forward: left = 2, product = 6, MulBackward0 = 36, right = 3, result = 39"
     assert "product: gets 6 + 6 = 12, sends 36 to left, 24 to right" in lines
     assert set(lines[-2:]) == {"left: its gradient is 36", "right: its gradient is 1 + 24 = 25"}
 
@@ -25,7 +27,20 @@ def test_there_is_a_frame_for_the_forward_pass_and_one_for_each_node() -> None:
     drawing = show_backward(*make_small_graph()).drawing
     assert drawing is not None and drawing.groups[0].steps
     assert list(drawing.groups[0].labels)[:2] == ["forward", "result"] and len(drawing.words) == 6
-    assert "<text" in drawing.parts[-1] and "its gradient is" in drawing.parts[-1]
+    assert drawing.caption and "its gradient is" in drawing.words[-1]
+
+
+def test_gradients_travel_along_the_edges_of_their_node_and_rest_there() -> None:
+    drawing = show_backward(*make_small_graph()).drawing
+    assert drawing is not None
+    sent = {
+        int(part.split("'")[1]): re.findall(r"data-route='M([\d.]+) .*?translate\(([\d.]+) .*?>([^<]*)</text>", part)
+        for part in drawing.parts
+        if "data-route" in part
+    }
+    assert [text for _, _, text in sent[2]] == ["6", "6"]  # the product's square sends two gradients
+    assert [text for _, _, text in sent[3]] == ["36", "24"]
+    assert all(float(start) < float(end) for labels in sent.values() for start, end, _ in labels)
 
 
 def test_backward_is_drawn_without_changing_anything() -> None:
@@ -72,4 +87,4 @@ def test_a_saliency_map_says_where_it_is_largest() -> None:
     assert picture.words == "a: the largest gradient is -1.5, at row 2, column 3"
     assert picture.first_frame.count("<rect") == 2
     assert "no picture" in show_saliency({"a": image}, {"a": gradient.T}).words
-    assert "there are no images" in show_saliency({}, {}).words
+    assert "nothing to draw yet" in show_saliency({}, {}).words

@@ -1,10 +1,11 @@
 """The playground network: its derivatives, its words and its static form."""
 
 import math
+import re
 
 import pytest
 
-from labkit.pictures.playground import START, compute_pass, play_network
+from labkit.pictures.playground import LABEL, START, compute_pass, format_loss, play_network
 
 
 def compute_by_hand(inputs: tuple[float, float], target: float, p: dict[str, float]) -> float:
@@ -48,3 +49,27 @@ def test_everything_that_the_script_moves_is_in_the_drawing() -> None:
         assert f"data-label='{name}'" in picture.first_frame
     for name in ("x1", "x2", "h1", "h2", "h3", "result"):
         assert f"data-node='{name}'" in picture.first_frame and f"data-grad='{name}'" in picture.first_frame
+
+
+def test_no_edge_strikes_through_a_label() -> None:
+    frame = play_network((1.0, -0.5), 1.0).first_frame
+    labels = {
+        name: (float(x), float(y) - 4)
+        for name, x, y in re.findall(r"data-label='(\w+)' x='([\d.]+)' y='([\d.]+)'", frame)
+    }
+    edges = dict(re.findall(r"data-edge='(\w+)' d='([^']*)'", frame))
+    assert len(labels) == len(START) and len(edges) == 9
+    for edge, data in edges.items():
+        ends = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", data)]
+        for (xa, ya), (xb, yb) in (ends[:2], ends[2:]):
+            points = [(xa + n / 200 * (xb - xa), ya + n / 200 * (yb - ya)) for n in range(201)]
+            for name, (x, y) in labels.items():
+                struck = [p for p in points if abs(p[0] - x) < LABEL[0] - 1 and abs(p[1] - y) < LABEL[1] - 1]
+                assert not struck, (edge, name)
+
+
+@pytest.mark.parametrize(
+    ("loss", "text"), [(0.0877, "0.0877"), (0.001, "0.0010"), (0.00009, "9.0e-05"), (0.0, "0.0e+00")]
+)
+def test_a_small_loss_is_shown_with_its_power_of_ten(loss: float, text: str) -> None:
+    assert format_loss(loss) == text

@@ -4,7 +4,8 @@ import itertools
 
 import pytest
 
-from labkit.pictures.ring import compute_ring_states, explore_ring, show_traffic
+from labkit.pictures.ring import compute_ring_states, explore_ring
+from labkit.pictures.traffic import show_traffic
 
 
 @pytest.mark.parametrize("world_size", [2, 3, 4, 8])
@@ -24,7 +25,8 @@ def test_the_states_are_a_ring_all_reduce(world_size: int) -> None:
 
 def test_a_ring_has_words_and_drawings() -> None:
     ring = explore_ring(3)
-    assert "start    0 of 9 chunks are complete" in repr(ring) and "step 4   9 of 9" in repr(ring)
+    assert "start:    0 of 9 chunks are complete" in repr(ring) and "step 4:   9 of 9" in repr(ring)
+    assert "step 1:   0 of 9 chunks are complete; rank 0 sends chunk 0, rank 1 sends chunk 1, rank 2" in repr(ring)
     (steps,) = ring.drawing.groups  # type: ignore[union-attr]
     assert steps.steps and list(steps.labels) == ["start", "step 1", "step 2", "step 3", "step 4"]
     traffic = show_traffic([2, 16])

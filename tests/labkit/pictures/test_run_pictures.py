@@ -1,10 +1,14 @@
 """Pictures of runs: paths of optimizers, buckets during backward, code and its graph breaks."""
 
+import re
+from collections.abc import Callable
+
 import pytest
 import torch
 from torch import Tensor, nn
 
 from labkit import show_breaks, show_overlap, show_paths, show_trace
+from labkit.pictures.breaks import explain, explain_reason
 
 
 def bowl(x: Tensor, y: Tensor) -> Tensor:
@@ -32,7 +36,7 @@ def test_buckets_fill_from_the_last_layer_and_overlap_with_backward() -> None:
         "a schema, to scale and not measured",
         "each: 4 all-reduces, done at 1.25 of backward's time",
         "two: 2 all-reduces, done at 1.50 of backward's time",
-        "one: 1 all-reduces, done at 2.00 of backward's time",
+        "one: 1 all-reduce, done at 2.00 of backward's time",
     ]
     assert "not measured" in picture.first_frame
 
@@ -51,9 +55,46 @@ def test_a_break_is_shown_at_its_line() -> None:
     picture = show_breaks({"printing": (printing, (torch.ones(3),)), "whole": (whole, (torch.ones(3),))})
     first, second = picture.words.splitlines()
     assert first.startswith("printing: 2 graphs, broken at 'print(\"a line\")'")
-    assert second == "whole: 1 graphs, no break"
+    assert first.endswith("only Python can print")
+    assert second == "whole: 1 graph, no break"
     assert "the graph ends here" in picture.first_frame
     assert "no picture" in show_breaks({"a builtin": (len, ("",))}).words
+
+
+def asking(x: Tensor) -> Tensor:
+    y = x.sin()
+    return y * y.sum().item()
+
+
+def branching(x: Tensor) -> Tensor:
+    if x.sum() > 0:
+        return x.sin()
+    return x.cos()
+
+
+def opening(x: Tensor) -> Tensor:
+    y = x.sin()
+    open("/dev/null").close()
+    return y.cos()
+
+
+@pytest.mark.parametrize(
+    ("f", "reason"),
+    [
+        (asking, "Python needs a tensor's value as a number"),
+        (branching, "the values of a tensor decide what runs next"),
+        (opening, "only Python can run `open`"),
+    ],
+)
+def test_the_reason_of_a_break_is_said_in_plain_words_and_pytorchs_own_is_in_a_table(
+    f: Callable[[Tensor], Tensor], reason: str
+) -> None:
+    picture = show_breaks({"f": (f, (torch.ones(3),))})
+    assert picture.words.endswith(reason) and f"the graph ends here: {reason}" in picture.first_frame
+    assert picture.drawing is not None and picture.drawing.table is not None
+    (row,) = picture.drawing.table.rows[1:]
+    assert row[2] in explain(f, (torch.ones(3),)).breaks.values() and row[2] != reason
+    assert explain_reason("a reason of another version") == "Dynamo can't trace this line"
 
 
 def make_event(name: str, cat: str, tid: int, ts: float, dur: float, correlation: int = 0) -> dict[str, object]:
@@ -77,6 +118,7 @@ def test_a_trace_has_lanes_and_a_kernel_belongs_to_the_region_of_its_launch() ->
         "thread 1: regions 2, operators 2",
         "thread 2: calls of the runtime 1",
         "stream 7: rows of the device 2",
+        "longest: log 100 µs, gemm 90 µs, forward 50 µs",
     ]
     drawing = picture.drawing
     assert drawing is not None and list(drawing.groups[0].labels) == ["all", "forward", "log"]
@@ -93,9 +135,13 @@ def test_a_list_of_rows_is_a_trace_and_nested_rows_are_below_their_parents() -> 
     assert drawing is not None
     assert not drawing.groups
     rows = {name: next(part for part in drawing.parts if name in part) for name in ("aten::t", "linear", "relu")}
-    assert "y='12'" in rows["linear"]
-    assert "y='12'" in rows["relu"]
-    assert "y='32'" in rows["aten::t"]
+    y = {name: float(re.search(r"<rect x='[^']*' y='([^']*)'", row)[1]) for name, row in rows.items()}  # type: ignore[index]
+    assert y["linear"] == y["relu"] < y["aten::t"]
+    assert drawing.table is not None and drawing.table.rows[1:] == [
+        ["aten::linear", "thread 1", "0", "100"],
+        ["aten::t", "thread 1", "5", "20"],
+        ["aten::relu", "thread 1", "100", "50"],
+    ]
 
 
 @pytest.mark.parametrize("rows", [[], [{"ph": "X"}]])
