@@ -1,6 +1,7 @@
 // The course's home in JupyterLab's main area: what the course is for, where to continue, and the labs as a path.
 
 import { button, element } from './elements.js';
+import { keepFocus } from './focus.js';
 import { chooseNextLab, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
@@ -16,13 +17,11 @@ export function makeHome({ MainAreaWidget }, { Widget }, actions) {
 
   /** course: {title, about, labs}. */
   home.showCourse = course => {
-    const focused = document.activeElement?.closest('.gradlab-Home button')?.dataset.key;
-    const page = element('main', '', { 'aria-label': course.title || 'Course' });
+    const page = element('article', '', { 'aria-label': course.title || 'Course' });
     page.append(element('h1', course.title || 'Course'));
     if (course.about) page.append(element('p', course.about, { class: 'gradlab-about' }));
     page.append(...buildStart(course, actions), buildPath(course, actions));
-    content.node.replaceChildren(page);
-    if (focused) content.node.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
+    keepFocus(content.node, () => content.node.replaceChildren(page));
   };
   return home;
 }

@@ -1,6 +1,7 @@
 // The side panel: where to continue, the work in the open lab, and all labs. Plain elements, with states in words.
 
 import { button as makeButton, element, formatCount, formatPoints } from './elements.js';
+import { keepFocus } from './focus.js';
 
 const STATES = {
   untouched: 'not started',
@@ -27,7 +28,6 @@ export function makePanel({ Widget }, actions) {
 
   /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */
   widget.showCourse = (course, open, message) => {
-    const focused = document.activeElement?.closest('.gradlab-Panel button')?.dataset.key;
     const parts = [element('h2', course?.title || 'Course')];
     if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
     if (course) {
@@ -37,10 +37,9 @@ export function makePanel({ Widget }, actions) {
       if (predictions) parts.push(predictions);
       parts.push(pages(actions), allLabs(course, open, actions));
     }
-    widget.node.replaceChildren(...parts);
+    keepFocus(widget.node, () => widget.node.replaceChildren(...parts));
     if (open && open.name !== before) widget.node.scrollTop = 0;
     before = open?.name;
-    if (focused) widget.node.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
   };
   return widget;
 }
