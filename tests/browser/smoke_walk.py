@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 from conftest import find_card, write
 from playwright.sync_api import FrameLocator, Locator, Page, expect
@@ -15,7 +14,7 @@ class FrontEnd:
     """What shows notebooks. module: starts its server. has_tabs: it opens each document in its own browser tab."""
 
     module: str
-    python: Path
+    python: str
     has_tabs: bool
 
     def open_lab(self, page: Page, server: LabServer) -> Page:
