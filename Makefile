@@ -5,6 +5,7 @@ BIN := .venv/bin
 # If it's set, every command and test process compiles the project again, which costs `make test` half a minute.
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
+OLDEST := .venv-oldest/.installed
 
 .PHONY: help setup demo lab mark quick test gate nightly image-test lint bench gpu build pictures clean
 
@@ -22,6 +23,14 @@ $(STAMP): pyproject.toml scripts/system_packages.sh
 	bash scripts/system_packages.sh
 	@touch $@
 	@echo "Next: make demo shows the main job, make lab opens the course in JupyterLab"
+
+# The oldest JupyterLab and Notebook that the course supports. All else, such as torch, comes from .venv.
+$(OLDEST): $(STAMP)
+	$(BIN)/python -m venv .venv-oldest
+	.venv-oldest/bin/pip install --quiet "jupyterlab==4.2.*" "notebook==7.2.*"
+	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
+		> "$$(.venv-oldest/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/gradlab.pth"
+	@touch $@
 
 build: $(STAMP) ## write source/, release/ and solutions/ from labs/
 	$(BIN)/gradlab build
@@ -53,7 +62,8 @@ test: $(STAMP) ## run the tests, in random order (at most 10 minutes on two idle
 gate: $(STAMP) ## run the longer tests of CI: systems that are attacked, killed or damaged, and marks against nbgrader
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m gate
 
-nightly: $(STAMP) image-test ## longer checks: images, mutants, other seeds, PyTorch's own behaviour, whole labs, fifty times the fuzzing, all tests on a busy machine
+nightly: $(STAMP) $(OLDEST) image-test ## longer checks: images, mutants, other seeds, PyTorch's own behaviour, whole labs, Firefox, JupyterLab 4.2, fifty times the fuzzing, all tests on a busy machine
+	bash scripts/system_packages.sh firefox-esr
 	$(BIN)/gradlab prove --again --mutate
 	$(BIN)/python -m scripts.seed_trials 1000
 	$(BIN)/python -m scripts.busy_machine 4 $(MAKE) test gate
@@ -78,5 +88,5 @@ gpu: ## check labs and grader on a GPU, in parts of under ten minutes, with repo
 	$(if $(wildcard $(STAMP)),$(BIN)/python,python3) -m benchmarks.gpu $(PARTS)
 
 clean: ## remove everything that the targets created, including .venv
-	rm -rf .venv build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-oldest build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

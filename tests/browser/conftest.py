@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import nbformat
 import pytest
@@ -67,17 +67,26 @@ QUIZ_NAMES = "assert_answered, assert_close, assert_letters, check, explain"
 
 # Not for the session: while Playwright is open, its event loop runs, and nothing else in this process can run one.
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Headless Chromium. Without it CI fails, and other machines skip the test."""
-    chromium = shutil.which("chromium")
-    if chromium is None:
-        reason = "no chromium on PATH: bash scripts/system_packages.sh installs it"
-        if os.environ.get("CI") == "true":
-            pytest.fail(reason)
-        pytest.skip(reason)
+def browser(request: pytest.FixtureRequest) -> Iterator[Browser]:
+    """Headless Chromium, or the Debian package that a test names."""
+    package = getattr(request, "param", "chromium")
+    program = shutil.which(package)
+    if program is None:
+        skip_without(f"no {package} on PATH: scripts/system_packages.sh installs it")
     with sync_playwright() as playwright:
-        arguments = ["--no-sandbox", "--disable-gpu", *QUIET.split()]
-        yield playwright.chromium.launch(executable_path=chromium, args=arguments)
+        if package == "chromium":
+            arguments = ["--no-sandbox", "--disable-gpu", *QUIET.split()]
+            yield playwright.chromium.launch(executable_path=program, args=arguments)
+        else:
+            # This channel drives any Firefox, by WebDriver BiDi. The others need Playwright's own build.
+            yield playwright.firefox.launch(executable_path=program, channel="moz-firefox")
+
+
+def skip_without(reason: str) -> NoReturn:
+    """Skip a test that lacks something. Under CI it fails."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture

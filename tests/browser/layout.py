@@ -1,8 +1,5 @@
-"""Measures in the browser how a page's layout breaks its text, and what keeps people from reading or using it."""
+"""Measures in the browser how a page's layout breaks its text."""
 
-from typing import Any
-
-from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 BROKEN = """(where) => {
@@ -34,9 +31,3 @@ def find_broken_words(page: Page, selector: str) -> list[str]:
 def is_fitting(page: Page) -> bool:
     """Whether the page is at most as wide as its window."""
     return bool(page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth"))
-
-
-def find_serious_faults(page: Page, within: str = "body") -> list[str]:
-    """The accessibility faults that axe-core rates serious or critical."""
-    violations: list[dict[str, Any]] = Axe().run(page, context=within).response["violations"]
-    return [f"{f['id']}: {f['nodes'][0]['html']}" for f in violations if f["impact"] in ("serious", "critical")]

@@ -20,10 +20,12 @@ def test_a_lone_learner_compares_a_written_answer_and_marks_it(student: LabServe
     own = page.locator(".gradlab-own")
     own.get_by_role("button", name="Compare").click()
     expect(own).to_contain_text("Two numbers of one sign.")
+    expect(own.get_by_label("Points for why")).to_be_focused()
     page.screenshot(path=ARTIFACTS / "course_model_answer.png")
     own.get_by_label("Points for why").select_option("0.5 of 1 point")
     own.get_by_role("button", name="Save this mark").click()
     expect(own).to_contain_text("You gave this answer 0.5 of 1 point.")
+    expect(own.get_by_role("button", name="Compare again")).to_be_focused()
     panel = page.get_by_role("region", name="Course", exact=True)
     expect(panel.get_by_role("button", name="why")).to_contain_text("0.5 of 1 point")
 
@@ -40,7 +42,8 @@ def test_a_solution_is_offered_after_two_marks_below_full(student: LabServer, pa
         page.locator('[data-command="gradlab:mark"]').click()
         expect(find_card(page)).to_contain_text("Marked: 0 of 2 points")
     find_card(page).get_by_role("button", name="Show a solution").click()
-    find_card(page).get_by_role("button", name="Show it").click()
+    expect(find_card(page).get_by_role("button", name="Show it")).to_be_focused()
+    page.keyboard.press("Enter")
     expect(find_card(page)).to_contain_text("(x * x).sum()")
 
 

@@ -7,7 +7,8 @@ from typing import Literal
 
 import nbformat
 import pytest
-from layout import find_broken_words, find_serious_faults, is_fitting
+from accessibility import find_serious_faults
+from layout import find_broken_words, is_fitting
 from markupsafe import Markup
 from playwright.sync_api import Page
 

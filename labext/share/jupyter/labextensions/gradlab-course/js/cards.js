@@ -1,6 +1,11 @@
 // Additions to the cards below check cells: whether they are outdated, what a mark found, and what to do next.
 
+<<<<<<< HEAD
 import { button, element, formatCount, formatPoints, sign } from './elements.js';
+=======
+import { button, element, formatCount, formatPoints } from './elements.js';
+import { keepFocus } from './focus.js';
+>>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
 import { factsOf } from './notebook.js';
 
 const TRIES = 2; // marks below full before the solution is offered; the server checks it too
@@ -31,7 +36,7 @@ export function updateCards(panel, lab, actions) {
     card.classList.toggle('gradlab-stale', work.stale);
     card.classList.toggle('gradlab-full', isFull(work));
     card.classList.toggle('gradlab-celebrated', isFull(work) && Boolean(before) && !work.stale);
-    if (before) before.replaceWith(after);
+    if (before) keepFocus(before, () => before.replaceWith(after), after);
     else card.append(after);
   }
 }
@@ -92,16 +97,16 @@ function listHidden(findings) {
 
 /** A button that shows the worked solution, below a question whether the student is sure. */
 function solutionButton(work, actions) {
-  const show = button('Show a solution', async () => {
+  const show = button('Show a solution', () => {
     const box = element('div');
-    show.replaceWith(box);
     box.append(
       element('span', 'Sure? You learn more from one more try. '),
       button('Show it', async () => {
         const { solution, error } = await actions.readSolution(work.name);
-        box.replaceChildren(error ? element('p', error) : element('pre', solution));
+        keepFocus(box, () => box.replaceChildren(error ? element('p', error) : element('pre', solution)));
       }),
     );
+    keepFocus(show, () => show.replaceWith(box), box);
   });
   return show;
 }

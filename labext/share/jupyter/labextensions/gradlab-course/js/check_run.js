@@ -21,7 +21,10 @@ export async function runChecks(panel, exercises, executed, actions, report) {
   await startKernel(sessionContext);
   for (const [index, cell] of chosen.entries()) {
     const timers = reportSlowness(panel, cell, `cell ${index + 1} of ${chosen.length}`, report);
-    const succeeded = await actions.runCells(content, [cell], sessionContext);
+    const { mode } = content;
+    const run = actions.runCells(content, [cell], sessionContext);
+    content.mode = mode; // it leaves the edit mode, and what the student types on would be taken as shortcuts
+    const succeeded = await run;
     timers.forEach(clearTimeout);
     if (succeeded) continue;
     const { kind, exercise } = factsOf(cell);
@@ -32,6 +35,7 @@ export async function runChecks(panel, exercises, executed, actions, report) {
     }
   }
   content.activeCellIndex = before;
+  if (document.activeElement === document.body) await actions.focusActiveCell(content); // the focused card was replaced
   return { stop, skipped };
 }
 

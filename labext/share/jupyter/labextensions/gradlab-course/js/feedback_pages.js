@@ -1,13 +1,14 @@
-// Feedback pages in JupyterLab's main area: one for each lab, next to its notebook if there is room.
+// Feedback pages in JupyterLab's main area: one for each lab, next to its notebook if there is room. Notebook 7 opens a tab.
 
 const WIDE = 1100; // pixels: a notebook this wide has room for a page next to it
 
 export class FeedbackPages {
   /** pageOf: returns the address of the page of the notebook at a path. goTo: goes to an exercise of that notebook. */
-  constructor(app, tracker, modules, pageOf, goTo) {
+  constructor(app, tracker, modules, tabs, pageOf, goTo) {
     this.app = app;
     this.tracker = tracker;
     this.modules = modules['@jupyterlab/apputils'];
+    this.tabs = tabs;
     this.pageOf = pageOf;
     this.goTo = goTo;
     this.open = new Map(); // a lab's page by the lab's name, while it is open
@@ -15,6 +16,7 @@ export class FeedbackPages {
 
   /** Show the latest page of this lab, {name, title}, whose notebook is at this path. */
   show(lab, path) {
+    if (this.tabs.areUsed) return window.open(this.pageOf(path));
     this.refresh(lab, path);
     this.app.shell.activateById(this.open.get(lab.name).id);
   }
@@ -28,7 +30,7 @@ export class FeedbackPages {
 
   /** Whether the notebook in front is wide enough for two side by side. */
   get hasRoom() {
-    return (this.tracker.currentWidget?.node.clientWidth ?? 0) >= WIDE;
+    return !this.tabs.areUsed && (this.tracker.currentWidget?.node.clientWidth ?? 0) >= WIDE;
   }
 
   isOpen(name) {

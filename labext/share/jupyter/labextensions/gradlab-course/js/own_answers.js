@@ -1,6 +1,7 @@
 // For people who work alone: a written answer is compared with the model answer, and marked by its writer.
 
 import { button, element, formatCount, formatPoints } from './elements.js';
+import { keepFocus } from './focus.js';
 import { factsOf } from './notebook.js';
 
 /**
@@ -15,11 +16,20 @@ export function updateOwnAnswers(panel, lab, actions) {
     const before = cell.node.querySelector('.gradlab-own');
     const key = JSON.stringify([work.state, work.earned]);
     if (before?.dataset.key === key) continue;
+<<<<<<< HEAD
     before?.remove();
     if (work.state === 'untouched') continue;
     const box = element('div', '', { class: 'gradlab gradlab-message gradlab-own', 'data-key': key });
+=======
+    if (work.state === 'untouched') {
+      before?.remove();
+      continue;
+    }
+    const box = element('div', '', { class: 'gradlab-message gradlab-own', 'data-key': key });
+>>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
     fill(box, work, actions);
-    cell.node.append(box);
+    if (before) keepFocus(before, () => before.replaceWith(box), box);
+    else cell.node.append(box);
   }
 }
 
@@ -31,7 +41,7 @@ function fill(box, work, actions) {
   const compare = button(marked ? 'Compare again' : 'Compare', async () => {
     const { solution, error } = await actions.readSolution(work.name);
     if (error) return box.replaceChildren(element('p', error));
-    box.replaceChildren(element('div', solution, { class: 'gradlab-model' }), chooser(work, actions));
+    keepFocus(box, () => box.replaceChildren(element('div', solution, { class: 'gradlab-model' }), chooser(work, actions)));
   });
   box.replaceChildren(element('span', words), compare);
 }

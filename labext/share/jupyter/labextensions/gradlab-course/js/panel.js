@@ -1,6 +1,11 @@
 // The side panel: where to continue, the work in the open lab, and all labs. States are an icon and words.
 
+<<<<<<< HEAD
 import { button as makeButton, element, formatCount, formatPoints, sign } from './elements.js';
+=======
+import { button as makeButton, element, formatCount, formatPoints } from './elements.js';
+import { keepFocus } from './focus.js';
+>>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
 
 const STATES = {
   untouched: 'not started',
@@ -29,7 +34,6 @@ export function makePanel({ Widget }, actions) {
 
   /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */
   widget.showCourse = (course, open, message) => {
-    const focused = document.activeElement?.closest('.gradlab-Panel button')?.dataset.key;
     const parts = [element('h2', course?.title || 'Course')];
     if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
     if (course) {
@@ -39,10 +43,9 @@ export function makePanel({ Widget }, actions) {
       if (predictions) parts.push(predictions);
       parts.push(pages(actions), allLabs(course, open, actions));
     }
-    widget.node.replaceChildren(...parts);
+    keepFocus(widget.node, () => widget.node.replaceChildren(...parts));
     if (open && open.name !== before) widget.node.scrollTop = 0;
     before = open?.name;
-    if (focused) widget.node.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
   };
   return widget;
 }

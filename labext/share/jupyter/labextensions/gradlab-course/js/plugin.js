@@ -1,5 +1,6 @@
 // The plugin: commands, the panel's state, and their connection to the notebook in front.
 
+import { BrowserTabs } from './browser_tabs.js';
 import { hasNewCards, updateCards } from './cards.js';
 import { makeCommands } from './commands.js';
 import { Course } from './course.js';
@@ -48,17 +49,24 @@ function activate(app, tracker, palette, launcher, modules) {
   const executed = new ExecutedCells(NotebookActions);
   const ids = []; // of the commands
   const now = { course: null, open: null, message: '', path: '' };
-  const pages = new FeedbackPages(app, tracker, modules, path => course.pageOf(path), (path, name) => openLab({ path }, name));
+  const tabs = new BrowserTabs(modules['@jupyterlab/coreutils']);
+  const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name));
 
   const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
   const panel = makePanel({ Widget }, {
     open: (lab, exercise) => openLab(lab, exercise),
+<<<<<<< HEAD
     predictAgain: async (lab, name) => {
       await openLab(lab, name);
       askAgain(front(), name);
     },
     openFile: path => app.commands.execute('docmanager:open', { path }),
     showPage: lab => pages.show(lab, lab.path),
+=======
+    predictAgain: (lab, name) => openLab(lab, name, true),
+    openFile: path => openLab({ path }, ''),
+    showPage: lab => pages.show(lab.name, lab.path),
+>>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
@@ -69,10 +77,11 @@ function activate(app, tracker, palette, launcher, modules) {
   };
 
   function showHome() {
+    if (tabs.areUsed) return; // they hold one document each
     if (!home || home.isDisposed) {
       home = makeHome(modules['@jupyterlab/apputils'], modules['@lumino/widgets'], {
         open: (lab, exercise) => openLab(lab, exercise),
-        showHow: () => app.commands.execute('docmanager:open', { path: START }),
+        showHow: () => openLab({ path: START }, ''),
       });
       app.shell.add(home, 'main');
     }
@@ -82,9 +91,8 @@ function activate(app, tracker, palette, launcher, modules) {
 
   // The launcher that JupyterLab opens if nothing else is open gives way to the home.
   function replaceLauncher() {
-    const isNotebook7 = Boolean(document.body.dataset.notebook);
     const widgets = [...app.shell.widgets('main')];
-    if (isNotebook7 || !widgets.every(widget => widget.id.startsWith('launcher'))) return;
+    if (!widgets.every(widget => widget.id.startsWith('launcher'))) return;
     showHome();
     widgets.forEach(widget => widget.close());
   }
@@ -193,17 +201,27 @@ function activate(app, tracker, palette, launcher, modules) {
       front.content.model.contentChanged.connect(scheduleRead);
       front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
+      const wanted = tabs.takeWanted();
+      if (wanted) await reveal(front, wanted.name, wanted.isAgain);
     }
     scheduleRead();
   }
   tracker.currentChanged.connect(watchFront);
   NotebookActions.executed.connect(scheduleRead);
 
-  async function openLab(lab, exercise) {
-    const opened = await app.commands.execute('docmanager:open', { path: lab.path });
-    await opened.context.ready;
-    await opened.revealed;
-    await goTo(opened, exercise ? placeOf(opened, exercise) : 0, NotebookActions);
+  /** name: where to go, or empty. isAgain: whether that's a prediction to make again. */
+  async function openLab(lab, name, isAgain = false) {
+    if (tabs.areUsed && front()?.context.path !== lab.path) return tabs.openLab(lab.path, name, isAgain);
+    // In Notebook 7, this command would close the notebook and open it in another tab.
+    const opened = tabs.areUsed ? front() : await app.commands.execute('docmanager:open', { path: lab.path });
+    await reveal(opened, name, isAgain);
+  }
+
+  async function reveal(notebook, name, isAgain) {
+    await notebook.context.ready;
+    await notebook.revealed;
+    await goTo(notebook, name ? placeOf(notebook, name) : 0, NotebookActions);
+    if (isAgain) askAgain(notebook, name);
   }
 
   const front = () => tracker.currentWidget;

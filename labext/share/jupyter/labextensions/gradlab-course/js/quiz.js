@@ -3,6 +3,7 @@
 
 import { captureKeys, wrapContents } from './controls.js';
 import { button, element } from './elements.js';
+import { keepFocus } from './focus.js';
 import { factsOf, indexOf } from './notebook.js';
 
 const RETURN = /^ {4}return (\{.*\}) *$/m;
@@ -110,9 +111,9 @@ class Quiz {
     next.disabled = place === this.questions.length - 1;
     const parts = [back, element('span', `Question ${place + 1} of ${this.questions.length}`), next];
     if (this.readKey && letters?.[name]) {
-      parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place])));
+      parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place]), { 'data-key': 'compare' }));
     }
-    this.pager.replaceChildren(...parts);
+    keepFocus(this.pager, () => this.pager.replaceChildren(...parts));
     this.note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
   }
 

@@ -1,0 +1,24 @@
+// The keyboard's focus, which the browser drops with the element that has it.
+
+const CONTROLS = 'button, input, select, summary';
+
+/**
+ * Change a part of the page. If this removes the focused control, focus its successor: the one with the same key or
+ * words, else the first one, else the part itself.
+ * after: what takes the part's place, if the change replaces it.
+ */
+export function keepFocus(part, change, after = part) {
+  const before = part.contains(document.activeElement) ? document.activeElement : null;
+  change();
+  if (!before || before.isConnected) return;
+  const controls = [...after.querySelectorAll(CONTROLS)].filter(each => !each.disabled && each.checkVisibility());
+  const successor = controls.find(each => keyOf(each) === keyOf(before)) ?? controls[0];
+  if (successor) {
+    successor.focus();
+    return;
+  }
+  if (!after.hasAttribute('tabindex')) after.tabIndex = -1;
+  after.focus();
+}
+
+const keyOf = control => control.dataset.key ?? control.getAttribute('aria-label') ?? control.textContent;

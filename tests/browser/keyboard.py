@@ -1,0 +1,43 @@
+"""Moves through a page by keyboard alone, and watches where the focus is."""
+
+import re
+
+from playwright.sync_api import Locator, Page, expect
+
+OWN = "node => Boolean(node.closest('[class*=gradlab-]:not(.jp-Cell)')) && node.tabIndex >= 0"
+FOCUSED = "node => node === node.ownerDocument.activeElement"
+RING = """node => {
+  const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(node);
+  return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';
+}"""
+MOST = 60  # keys to a control; more than a page of the small course has
+
+
+class Keyboard:
+    """Presses keys. After each, something has the focus, and a control of the course shows it and has a name."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def press(self, key: str) -> None:
+        self.page.keyboard.press(key)
+        self.expect_focus()
+
+    def type(self, text: str) -> None:
+        self.page.keyboard.type(text)
+
+    def reach(self, control: Locator, key: str = "Tab") -> None:
+        """Press a key until this control has the focus."""
+        expect(control).to_be_visible()
+        for _ in range(MOST):
+            self.press(key)
+            if control.evaluate(FOCUSED):
+                return
+        raise AssertionError(f"{MOST} times {key} didn't reach {control}")
+
+    def expect_focus(self) -> None:
+        assert self.page.evaluate("document.activeElement !== document.body"), "the focus is lost"
+        focused = self.page.locator(":focus").first
+        if focused.count() and focused.evaluate(OWN):
+            expect(focused).to_have_accessible_name(re.compile(r"\S"))
+            assert focused.evaluate(RING), f"no focus ring: {focused.evaluate('node => node.outerHTML')}"

@@ -1,0 +1,61 @@
+"""The course's own parts in windows of a laptop, zoomed to 150 %, and of a telephone."""
+
+import re
+
+import pytest
+from accessibility import OWN_PARTS, find_faults
+from conftest import ARTIFACTS, change_notebook, find_card, open_lab
+from playwright.sync_api import Page, expect
+from smoke_walk import check, find_panel
+
+from tests.lab_server import LabServer
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
+
+SIZES = [(1024, 768), (853, 667), (320, 640)]  # at 150 %, a window of 1280 pixels is 853 of its pixels wide
+# Elements that are wider than what holds them. What scrolls may be, and an inline element has no width of its own.
+CUT_OFF = """parts => parts
+  .filter(part => part.checkVisibility() && getComputedStyle(part).overflowX === 'visible')
+  .filter(part => part.clientWidth && part.scrollWidth > part.clientWidth + 1)
+  .map(part => part.outerHTML.slice(0, 200))"""
+
+
+def test_axe_finds_nothing_and_nothing_is_cut_off_at_any_width(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    change_notebook(grader_free_server, solution="x.sum() ** 2")
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        page.goto(grader_free_server.address("lab") + "&reset")
+        expect(page.get_by_role("article", name="A small course")).to_be_visible()
+        expect_no_faults(page, f"home_{width}")
+        assert find_cut_off(page) == []
+
+    open_lab(grader_free_server, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    check(page)
+    expect(find_card(page)).to_contain_text("your result is 49")
+    page.get_by_role("radio", name="that of the first element").check()
+    page.get_by_role("button", name="Compare").first.click()
+    page.get_by_role("checkbox", name="q1 a").check()
+    for width, height in reversed(SIZES):
+        page.set_viewport_size({"width": width, "height": height})
+        expect_no_faults(page, f"notebook_{width}")
+        assert find_cut_off(page) == []
+    show = page.get_by_role("tab", name="Course", exact=True).first
+    for width, height in SIZES:
+        page.set_viewport_size({"width": width, "height": height})
+        if not find_panel(page).is_visible():
+            show.click()
+        expect(find_panel(page).get_by_role("button", name=re.compile("^sum_of_squares"))).to_be_visible()
+        expect_no_faults(page, f"panel_{width}")
+
+
+def find_cut_off(page: Page) -> list[str]:
+    """The course's own elements that are wider than what holds them."""
+    found: list[str] = page.locator(f"{OWN_PARTS}, {OWN_PARTS} *").evaluate_all(CUT_OFF)
+    return found
+
+
+def expect_no_faults(page: Page, name: str) -> None:
+    page.screenshot(path=ARTIFACTS / f"course_{name}.png")
+    assert find_faults(page) == []
