@@ -181,7 +181,8 @@ plt.show()
 
 # %% [markdown]
 # In the picture, each row is a pixel of the result; blue values are from channel 0, and red ones from channel 1. With
-# `permute`, each row is one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors from one channel.
+# `permute`, each row holds the values of one pixel, such as 10 and 20. With `reshape`, each pair holds two neighbors
+# from one channel.
 #
 # PyTorch has two families of such methods:
 #
@@ -386,8 +387,8 @@ print(f"right: {matches.float().mean():.1%}")
 # in a sequence collect information from others, as a weighted mean. Every transformer is built around it.
 #
 # Each position has a *query* for what it's looking for, a *key* for what others can find it by, and a *value* for what
-# they get from it. Below, the first number of queries and keys means "adjective", and the second "article". The query
-# of *cat* is (2, 0), so it's looking for adjectives:
+# they get from it. In the queries and keys below, the first number means "adjective", and the second means "article".
+# The query of *cat* is (2, 0), so it's looking for adjectives:
 #
 # | | key | score: query · key | $e^{\text{score}}$ | weight | value |
 # |---|---|---|---|---|---|
@@ -463,7 +464,7 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
     print(f"{text:12}  standard deviation {scores.std():.1f}; means: largest weight {largest:.2f}, slope {slope:.3f}")
 
 # %% [markdown]
-# A product of two independent standard normal numbers has a variance of 1. A score is the sum of `d` of them, and
+# The product of two independent standard normal variables has a variance of 1. A score is the sum of `d` of them, and
 # variances of independent numbers add up. So its variance is `d` and its standard deviation $\sqrt d$, here 8. Without
 # the division, one position gets nearly all the weight, and weights near 0 or 1 hardly react to their scores: the mean
 # slope is 0.019 instead of 0.081.

@@ -261,7 +261,7 @@ show_graph((p.sin() + 1).sum(), {"p": p})
 # %% [markdown]
 # What happens where paths meet? The next picture starts with the values of the *forward pass*, the computation itself.
 # Step through the *backward pass*, autograd's way back, from there. Each box receives a number in red: how much the
-# result changes per unit of the value in that box. It sends such slopes on to the next boxes. Two paths reach
+# result changes per unit change in that box's value. It sends such slopes on to the next boxes. Two paths reach
 # `product`, and two reach `right`. What do you expect each of the two to receive?
 
 # %% example

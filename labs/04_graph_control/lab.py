@@ -1118,8 +1118,8 @@ hint(
 # %% exercise: cached_features points=2 level=easy further
 
 # %% [markdown]
-# What does the cache gain? The next cell trains a head for 30 epochs on the digits' features from an encoder with
-# random weights. The baseline computes the features in every epoch.
+# What do you gain from the cache? The next cell trains a head for 30 epochs on the digits' features from an encoder
+# with random weights. The baseline computes the features in every epoch.
 
 # %% example
 torch.manual_seed(0)

@@ -656,7 +656,7 @@ print(x.grad, slope_by_steps(case_c, x.detach().double()))
 # `"now"`: the error is raised on the line that causes it. At `backward`, the message names the operation, but you still
 # have to find the write. If the outcome is silent, you'd notice only that the model learns badly.
 #
-# These facts decide the cases. Compare them with your reasons:
+# These facts determine the answer in each case. Compare them with your reasons:
 #
 # | case | what decides it |
 # |---|---|
@@ -782,8 +782,8 @@ row.copy_(new)
 show_graph(base, {"m": m, "new": new})
 
 # %% [markdown]
-# The new node of `base`, `CopySlices`, has two paths back: one through the product to `m`, and one to `new`. Suppose
-# the loss weights the rows of `base` by 1, 7 and 1. What are the gradients of `m` and `new`?
+# `base`'s new node, a `CopySlices`, has two paths back: one through the product to `m`, and one to `new`. Suppose the
+# loss weights the rows of `base` by 1, 7 and 1. What are the gradients of `m` and `new`?
 
 # %% example
 print("base is", base.tolist())
@@ -1087,7 +1087,7 @@ hint(
 # Ask yourself three questions before you write in place:
 #
 # - What else refers to this memory?
-# - Does a node keep the old values, and would its counter notice?
+# - Does a node keep the old values, and would its counter catch the change?
 # - Would my tests notice if only the gradients were wrong?
 #
 # In lab 6, you'll write the training loop and an optimizer that updates in place.

@@ -469,9 +469,9 @@ hint(
 # %% [markdown]
 # ## Stopping early
 #
-# Training longer isn't always better. A network first learns what many images have in common, and later what's true of
-# single ones, mistakes included. In the next cell, 60 of the 200 training images have a wrong label. When would you
-# have stopped?
+# Training longer isn't always better. A network first learns what many images have in common, and only later what's
+# true of individual images, mistakes included. In the next cell, 60 of the 200 training images have a wrong label. When
+# would you have stopped?
 
 # %% example
 noisy = classes[:200].clone()
@@ -570,9 +570,9 @@ hint(
 
 # %% answer [markdown]
 # Yes: 94% to 97% across four random splits with five seeds each, compared with 88% to 89% in the file's order. The
-# training is the same, but the file isn't in random order. According to its description, 13 people wrote the scans. If
-# each person's scans are together, which the file doesn't record, the last 297 are by people that the network has never
-# read.
+# training is the same, but the file isn't in random order. According to its description, 13 people wrote the digits in
+# the scans. If each person's scans are together, which the file doesn't record, the last 297 are by people that the
+# network has never read.
 #
 # So a random split answers the question: how well does the network read people it knows? For new people, you'd split
 # by writer; without a record of them, the last 297 scans are the nearest substitute. Report how you split the data
@@ -699,8 +699,8 @@ if len(scores) == len(ROWS):
 # %% answer [markdown]
 # The three networks get 97.0%, 98.0% and 97.25%, on average 97.4%: that's what the rule tells you to report. The gap to
 # the validation accuracy, 0.5 points, is about two images in 400, so it may be chance: another 400 images of the same
-# kind could easily give a result that's 1.6 points higher or lower. If you chose again now, by the test accuracy, you'd
-# need new test images.
+# kind could easily give a result that's 1.6 points higher or lower. If you now chose again, based on the test accuracy,
+# you'd need new test images.
 
 # %% [markdown]
 # How much of the gain from 88% to 97% comes from better training? The next cell makes changes 1 and 2 on the old
@@ -814,7 +814,7 @@ except NotImplementedError:
 # batch normalization layers, and the pixels are scaled only in the training loader.
 #
 # In four to eight sentences, name two causes other than memorizing that fit what you see, and for each, a small
-# experiment that would confirm it. What would memorizing itself look like?
+# experiment that would confirm it. What would memorization itself look like?
 
 # %% question: falling_loss [markdown] points=2
 # ### BEGIN SOLUTION
@@ -854,7 +854,7 @@ except NotImplementedError:
 #
 # - What does this line do with the last batch?
 # - Which numbers did I compute from data that shouldn't exist yet?
-# - Did I tune the method that I compare with?
+# - Did I tune the method that I'm comparing mine with?
 #
 # Lab 6a asks what to do when a run goes wrong, or stops in the middle. Lab 6b asks what layers promise, and lab 6c, how
 # to get data to them in time.

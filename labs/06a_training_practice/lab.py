@@ -73,8 +73,8 @@ training = TensorDataset(scaled[:1000], classes[:1000])
 # ## How do the weights start?
 #
 # Before the first step, a network needs some weights. `nn.Linear` draws small random numbers. Wouldn't zeros do? The
-# next cell trains a network with sizes 64, 32 and 10 for 20 steps on all 1,000 samples, once from PyTorch's initial
-# weights and once from all zeros.
+# next cell trains a network with layer sizes 64, 32 and 10 for 20 steps on all 1,000 samples, once from PyTorch's
+# initial weights and once from all zeros.
 
 # %% predict: start_with_zeros
 # **Predict.** After 20 steps, what is the loss of the model that started from zeros?
@@ -685,7 +685,7 @@ except NotImplementedError:
 # | and the ReLU | 0.065 | 96.2% |
 # | and the schedule | 0.000 | 98.2% |
 #
-# Lowering the rate on Monday would have repaired nothing.
+# Lowering the rate on Monday wouldn't have fixed anything.
 # %% quiz: interview points=3
 # ## Interview questions
 #

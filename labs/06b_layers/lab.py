@@ -604,8 +604,8 @@ except NotImplementedError:
 #
 # ## What the reader gained
 #
-# The table shows how many of the 297 unseen scans each network reads correctly, one at a time. We measured the first
-# row separately, with lab 6's network and this lab's 1,500 scans.
+# The table shows how many of the 297 unseen scans each network reads correctly when it gets them one at a time. We
+# measured the first row separately, with lab 6's network and this lab's 1,500 scans.
 #
 # | the network | right |
 # |---|---|

@@ -257,7 +257,7 @@ draw_lanes({**read, "your program": program}, "seconds")
 # are copied there. Through another queue, the worker sends a pickled message that says where the tensors are.
 #
 # The samples below cost nothing to read, so what remains is the cost of sending batches. Does a batch of eight tensors
-# with a number each cost more than one tensor of eight numbers?
+# with one number each cost more than a single tensor of eight numbers?
 
 
 # %% example
@@ -637,9 +637,9 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 #     run_step(batch)
 # ```
 #
-# Without `record_stream`, PyTorch knows only that `copies` used this memory. Once `batch` is deleted, it would give it
-# to a later copy, which may run while the step is still reading. Without a GPU, read this code as a reference: what you
-# need to remember is what has to wait for what.
+# Without `record_stream`, PyTorch knows only that `copies` used this memory. Once `batch` is deleted, PyTorch could
+# give its memory to a later copy, which may run while the step is still reading. Without a GPU, read this code as a
+# reference: what you need to remember is what has to wait for what.
 #
 # ## What the script gained
 #
@@ -685,11 +685,12 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 #
 # (98 or 99% is the order's luck.) The loader is the bottleneck: without workers, most of an epoch is spent waiting.
 #
-# From the folders, a step took s = 43 ms / 15 = 3 ms here, and reading a batch r = 147 ms / 15 = 10 ms. By the rule,
-# two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine has only two cores, and workers
-# compete with the steps for them: they shortened the wait a little, and slowed the steps down more. A worker that waits
-# for a disk leaves its core to the steps. There, r = 618 ms / 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s,
-# and two workers came close. Readers that compute need cores; readers that wait don't.
+# Here, with the data read from the folders, a step took s = 43 ms / 15 = 3 ms, and reading a batch took r = 147 ms / 15
+# = 10 ms. By the rule, two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine has only
+# two cores, and workers compete with the steps for them: they shortened the wait a little, and slowed the steps down
+# more. A worker that's waiting for a disk frees its core for the training steps. There, r = 618 ms / 15 = 41 ms, the
+# rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two workers came close. Readers that compute need cores; readers that
+# wait don't.
 #
 # Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
 # don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
@@ -825,8 +826,8 @@ hint(
 
 # %% answer [markdown]
 # [0, 2], [1, 3], [4], [5]: batches are made within a worker, so each worker's last batch is incomplete. And each worker
-# reads *all* items and drops the others' share, so this saves no time. Instead, divide something cheap to read, such as
-# file names, and read the contents afterward.
+# reads *all* items and drops the other workers' shares, so this saves no time. Instead, divide something cheap to read,
+# such as file names, and read the contents afterward.
 
 # %% [markdown]
 # Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
