@@ -7,7 +7,7 @@ from typing import Literal
 
 import nbformat
 import pytest
-from accessibility import find_serious_faults
+from accessibility import SERIOUS, find_faults
 from layout import find_broken_words, is_fitting
 from markupsafe import Markup
 from playwright.sync_api import Page
@@ -49,7 +49,7 @@ def open_page(page: Page, folder: Path, text: str) -> Page:
     page.goto(path.as_uri())
     for scheme in SCHEMES:
         page.emulate_media(color_scheme=scheme, reduced_motion="reduce")  # colors change at once
-        faults = find_serious_faults(page)
+        faults = find_faults(page, "body", SERIOUS)
         assert not faults, (scheme, faults)
     return page
 

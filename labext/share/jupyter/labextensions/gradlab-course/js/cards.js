@@ -1,11 +1,7 @@
 // Additions to the cards below check cells: whether they are outdated, what a mark found, and what to do next.
 
-<<<<<<< HEAD
 import { button, element, formatCount, formatPoints, sign } from './elements.js';
-=======
-import { button, element, formatCount, formatPoints } from './elements.js';
 import { keepFocus } from './focus.js';
->>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
 import { factsOf } from './notebook.js';
 
 const TRIES = 2; // marks below full before the solution is offered; the server checks it too

@@ -1,12 +1,8 @@
 // The course's home in JupyterLab's main area: what the course is for, where to continue, and the labs as a path.
 
-<<<<<<< HEAD
 import { button, element, sign } from './elements.js';
-import { buildMilestoneLine } from './milestone_line.js';
-=======
-import { button, element } from './elements.js';
 import { keepFocus } from './focus.js';
->>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
+import { buildMilestoneLine } from './milestone_line.js';
 import { chooseNextLab, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
@@ -26,16 +22,10 @@ export function makeHome({ MainAreaWidget }, { Widget }, actions) {
     const page = element('article', '', { 'aria-label': course.title || 'Course' });
     page.append(element('h1', course.title || 'Course'));
     if (course.about) page.append(element('p', course.about, { class: 'gradlab-about' }));
-<<<<<<< HEAD
     const reached = course.labs.map(isPassed);
     const line = buildMilestoneLine(course.labs, reached, course.labs.indexOf(chooseNextLab(course, null)));
     page.append(buildStart(course, actions), ...(line ? [line] : []), buildPath(course, actions));
-    content.node.replaceChildren(page);
-    if (focused) content.node.querySelector(`button[data-key="${CSS.escape(focused)}"]`)?.focus();
-=======
-    page.append(...buildStart(course, actions), buildPath(course, actions));
     keepFocus(content.node, () => content.node.replaceChildren(page));
->>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
   };
   return home;
 }

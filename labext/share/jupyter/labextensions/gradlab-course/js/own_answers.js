@@ -16,17 +16,11 @@ export function updateOwnAnswers(panel, lab, actions) {
     const before = cell.node.querySelector('.gradlab-own');
     const key = JSON.stringify([work.state, work.earned]);
     if (before?.dataset.key === key) continue;
-<<<<<<< HEAD
-    before?.remove();
-    if (work.state === 'untouched') continue;
-    const box = element('div', '', { class: 'gradlab gradlab-message gradlab-own', 'data-key': key });
-=======
     if (work.state === 'untouched') {
       before?.remove();
       continue;
     }
-    const box = element('div', '', { class: 'gradlab-message gradlab-own', 'data-key': key });
->>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
+    const box = element('div', '', { class: 'gradlab gradlab-message gradlab-own', 'data-key': key });
     fill(box, work, actions);
     if (before) keepFocus(before, () => before.replaceWith(box), box);
     else cell.node.append(box);

@@ -1,11 +1,7 @@
 // The side panel: where to continue, the work in the open lab, and all labs. States are an icon and words.
 
-<<<<<<< HEAD
 import { button as makeButton, element, formatCount, formatPoints, sign } from './elements.js';
-=======
-import { button as makeButton, element, formatCount, formatPoints } from './elements.js';
 import { keepFocus } from './focus.js';
->>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
 
 const STATES = {
   untouched: 'not started',

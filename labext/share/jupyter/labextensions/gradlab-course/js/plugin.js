@@ -55,18 +55,9 @@ function activate(app, tracker, palette, launcher, modules) {
   const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
   const panel = makePanel({ Widget }, {
     open: (lab, exercise) => openLab(lab, exercise),
-<<<<<<< HEAD
-    predictAgain: async (lab, name) => {
-      await openLab(lab, name);
-      askAgain(front(), name);
-    },
-    openFile: path => app.commands.execute('docmanager:open', { path }),
-    showPage: lab => pages.show(lab, lab.path),
-=======
     predictAgain: (lab, name) => openLab(lab, name, true),
     openFile: path => openLab({ path }, ''),
-    showPage: lab => pages.show(lab.name, lab.path),
->>>>>>> f363d0d1f1fe2a470dff7b97f262a69733ee4da4
+    showPage: lab => pages.show(lab, lab.path),
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
