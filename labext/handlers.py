@@ -125,7 +125,7 @@ class MarkHandler(APIHandler):
 
 
 class ProgressHandler(APIHandler):
-    """GET: the step that the mark is at, {number, steps, exercise, cell}; empty if none is being computed."""
+    """GET: the step that the mark is at, {number, steps, exercise, cell}; empty if there's no mark in progress."""
 
     def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
         self.grader = grader

@@ -53,7 +53,7 @@ class StepResult:
 StepListener = Callable[[Step], None]
 
 
-def ignore_step(step: Step) -> None:
+def do_nothing(step: Step) -> None:
     """Listen to the steps without doing anything."""
 
 
@@ -61,7 +61,7 @@ def examine_steps(
     steps: Sequence[Step],
     start: ProcessFactory,
     timeouts: Timeouts | None = None,
-    on_step: StepListener = ignore_step,
+    on_step: StepListener = do_nothing,
 ) -> dict[str, StepResult]:
     """Run the steps and return the result of each by its id. In checks, exercise names are proxies.
 

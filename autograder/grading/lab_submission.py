@@ -18,7 +18,7 @@ from traitlets.config import Config
 from autograder.base.device import Device
 from autograder.base.digest import digest
 from autograder.examiner.connection import StoppedError
-from autograder.examiner.examination import StepResult, examine_steps, ignore_step
+from autograder.examiner.examination import StepResult, do_nothing, examine_steps
 from autograder.examiner.output_filter import write_outputs
 from autograder.examiner.time_budget import Timeouts
 from autograder.examiner.watchdog import limit_work
@@ -71,6 +71,7 @@ def grade_lab_task(
     Args:
         on_progress: Called at the beginning of each step.
 
+    Raises:
         GradlabError: If no student process can be started, which is the machine's fault, not the submission's.
     """
     source_notebook, (file,) = _parse_source(task.source), task.notebooks
@@ -136,7 +137,7 @@ def grade_notebook(
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.earlier_cells if cell.key and cell.key == keys.get(cell.id)}
     steps = [cell for cell in cells if cell.name not in kept]
-    on_step = report_steps(steps, on_progress) if on_progress else ignore_step
+    on_step = report_steps(steps, on_progress) if on_progress else do_nothing
     with use_examiner_device(device):
         results = examine_steps([cell.step for cell in steps], fork_server.start_process, timeouts, on_step)
     graded = []
