@@ -81,7 +81,7 @@ def test_the_home_and_the_panel_are_readable_in_the_dark_and_on_a_telephone(
     """Slow: starts JupyterLab in its dark theme."""
     with run_lab_server(milestones, tmp_path_factory.mktemp("home"), theme="JupyterLab Dark", course=True) as server:
         page.goto(server.address("lab") + "&reset")
-        home = page.get_by_role("main", name="A small course")
+        home = page.get_by_role("article", name="A small course")
         line = home.get_by_role("region", name="Milestones")
         expect(line).to_contain_text("You have a network that reads 88% of the digits.")
         expect(line).to_contain_text("After lab 2, you'll have a smaller network.")
