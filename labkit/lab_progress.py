@@ -109,6 +109,8 @@ class LabProgress:
     """The labs to do before it."""
     milestone: str
     """What the course's running example has reached after it."""
+    accuracy: float
+    """The percentage that the running example then gets right; 0 if the milestone isn't about that."""
     work: tuple[WorkItem, ...]
     missed: tuple[MissedPrediction, ...] = ()
     begun: bool = False

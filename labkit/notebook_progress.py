@@ -74,6 +74,7 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, E
         minutes=int(check_number(lab["minutes"])),
         needs=tuple(check_text(each) for each in lab["needs"]),
         milestone=check_text(lab.get("milestone", "")),
+        accuracy=check_number(lab.get("accuracy", 0)),
         work=work,
         missed=_find_missed(cells),
         begun=begun,

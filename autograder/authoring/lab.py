@@ -72,6 +72,7 @@ def read_lab_sources(sources: Sources, folder: Path, entry: LabEntry, further: t
         minutes=entry.minutes,
         needs=entry.needs,
         milestone=entry.milestone,
+        accuracy=entry.accuracy,
         path=folder,
         cells=tuple(cells),
         exercises=tuple(exercises),

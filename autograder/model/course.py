@@ -233,6 +233,8 @@ class Lab(StrictModel):
     """The labs to do before it."""
     milestone: str = ""
     """What the course's running example has reached after it."""
+    accuracy: float = 0.0
+    """The percentage that the running example then gets right; 0 if the milestone isn't about that."""
     path: Path
     """Its folder in labs/."""
     cells: tuple[Cell, ...]
@@ -271,6 +273,8 @@ class LabEntry(StrictModel):
     """Of the inputs that hidden checks draw; by default, the course's."""
     milestone: str = ""
     """What the course's running example has reached after it."""
+    accuracy: float = 0.0
+    """The percentage that the running example then gets right; 0 if the milestone isn't about that."""
 
 
 class Course(StrictModel):

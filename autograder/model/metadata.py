@@ -48,6 +48,7 @@ def make_lab_metadata(lab: Lab) -> dict[str, Any]:
         "minutes": lab.minutes,
         "needs": list(lab.needs),
         "milestone": lab.milestone,
+        "accuracy": lab.accuracy,
     }
 
 

@@ -56,14 +56,14 @@ def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer
 
 @pytest.fixture
 def milestones(course: Path) -> Path:
-    """The student's folder with three labs: the first is done, the second is next. Two milestones state a level."""
+    """The student's folder with three labs: the first is done, the second is next. Two of them have an accuracy."""
     folder = course / "work"
     notebook = nbformat.read(folder / LAB / f"{LAB}.ipynb", as_version=4)
-    labs = (LAB, "Squares", "a network that reads 88% of the digits"), ("02_cubes", "Cubes", "a smaller network")
-    for name, title, milestone in (*labs, ("03_roots", "Roots", "a network that reads 97% of the digits")):
+    labs = (LAB, "Squares", "a network that reads 88% of the digits", 88), ("02_cubes", "Cubes", "a smaller network", 0)
+    for name, title, milestone, accuracy in (*labs, ("03_roots", "Roots", "a network that reads all digits", 97)):
         path = folder / name / f"{name}.ipynb"
         path.parent.mkdir(exist_ok=True)
-        notebook.metadata["gradlab"] |= {"lab": name, "title": title, "milestone": milestone}
+        notebook.metadata["gradlab"] |= {"lab": name, "title": title, "milestone": milestone, "accuracy": accuracy}
         nbformat.write(notebook, path)
     first = folder / LAB / f"{LAB}.ipynb"
     notebook = nbformat.read(first, as_version=4)

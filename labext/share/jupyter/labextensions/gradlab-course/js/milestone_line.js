@@ -1,13 +1,11 @@
-// The milestones as a line that rises, for courses whose milestones say how much their model gets right.
+// The accuracies of the labs' milestones as a line that rises, for courses that state two or more.
 
 import { element } from './elements.js';
 
 const SVG = 'http://www.w3.org/2000/svg';
-// "reads 88% of the digits" and "at 97%". A percentage of something else, such as of bytes, is no level.
-const LEVEL = /\b(?:reads|at) (\d+(?:\.\d+)?) ?%/;
 
 /**
- * The best level that a milestone states by each lab. Returns null if fewer than two milestones raise it.
+ * The best accuracy by each lab. Returns null if fewer than two labs raise it.
  * labs: the course's labs, in order. reached: whether each is done. next: the index of the one to continue with, or -1.
  */
 export function buildMilestoneLine(labs, reached, next) {
@@ -25,9 +23,8 @@ export function buildMilestoneLine(labs, reached, next) {
 function placeLabs(labs) {
   let level = 0;
   const points = labs.map((lab, index) => {
-    const stated = Number(LEVEL.exec(lab.milestone)?.[1] ?? 0);
-    const rises = stated > level;
-    level = Math.max(level, stated);
+    const rises = lab.accuracy > level;
+    level = Math.max(level, lab.accuracy);
     return { index, number: lab.number, level, rises };
   }).filter(point => point.level);
   const lowest = points[0]?.level ?? 0;
