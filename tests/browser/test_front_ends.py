@@ -8,9 +8,9 @@ from pathlib import Path
 import nbformat
 import pytest
 from accessibility import find_faults
-from conftest import LAB, ROOT, skip_without
+from conftest import LAB, ROOT, find_card, skip_without
 from playwright.sync_api import Page, expect
-from smoke_walk import FrontEnd, click_to_tab, find_panel, walk_lab
+from smoke_walk import FrontEnd, check, click_to_tab, find_panel, walk_lab
 
 from tests.lab_server import LabServer, run_lab_server
 
@@ -56,3 +56,5 @@ def test_a_new_tab_goes_to_the_exercise_that_the_panel_named(server: LabServer, 
     exercise = lab.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares")
     expect(exercise.get_by_role("textbox")).to_be_focused()
     expect(lab).to_have_url(re.compile(f"{LAB}.ipynb$"))
+    check(lab)
+    expect(find_card(lab)).to_contain_text("not written yet")  # a server that ends while a kernel starts hangs
