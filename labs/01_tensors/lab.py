@@ -114,8 +114,9 @@ print("smallest", pixels.min().item(), " largest", pixels.max().item())
 # The last layer returns ten *scores*, one for each digit. The highest is the network's guess. The *loss* is one number
 # that says how wrong the scores are for a *batch* of images, here 100. `loss.backward()` computes how much the loss
 # would change if you changed one parameter a little, for each parameter: that's the *gradient*. `optimizer.step()`
-# subtracts the gradient, times the *learning rate* `lr`, from the parameters, which lowers the loss. One pass over all
-# training images is an *epoch*. If you forget a word, the *Course* panel links to a glossary.
+# subtracts the gradient, times the *learning rate* `lr`, from the parameters, which lowers the loss on this batch if
+# `lr` is small enough. One pass over all training images is an *epoch*. If you forget a word, the *Course* panel links
+# to a glossary.
 
 # %% [markdown]
 # ## Making tensors
@@ -183,9 +184,9 @@ print("seed 3 again      ", torch.rand(3).tolist())
 print("your own generator", torch.rand(3, generator=torch.Generator(here).manual_seed(3)).tolist())
 
 # %% [markdown]
-# All but the second. On the same kind of device, generators with the same seed produce the same sequence of numbers,
-# and each draw continues where the previous one stopped. Because the script begins with `torch.manual_seed(0)`, it
-# starts from the same weights in every run.
+# All but the second. With the same version of PyTorch and on the same machine, generators of one device type that have
+# the same seed produce the same sequence of numbers, and each draw continues where the previous one stopped. Because
+# the script begins with `torch.manual_seed(0)`, it starts from the same weights in every run.
 
 # %% [markdown]
 # ## Elementwise operations and the matrix product
@@ -283,8 +284,9 @@ for text, result in {
 print(torch.tensor([2.5, 2.9]).to(torch.uint8).tolist(), torch.tensor([2.5, 2.9]).round().tolist())
 
 # %% [markdown]
-# It drops the fraction. If a number is out of range, the result is undefined. So first round with `t.round()`, which
-# rounds ties to the even integer, and limit the range with `t.clamp(0, 255)`.
+# It drops the fraction. If a float is out of range, the result is undefined. (Often, it wraps around, as an integer
+# always does.) So first round with `t.round()`, which rounds ties to the even integer, and limit the range with
+# `t.clamp(0, 255)`.
 #
 # ### Your turn: brighten
 # Brighten an image with the formula $\text{gain} \cdot (\text{pixel} + \text{offset})$. Anything brighter than white
@@ -529,7 +531,16 @@ print("probs.gather(1, labels[:, None])[:, 0]:", probs.gather(1, labels[:, None]
 #
 # For each row of `probs`, `gather(1, index)` picks the columns that are listed in the same row of `index`: `out[i, j]`
 # is `probs[i, index[i, j]]`. Here, one column per row is enough, so the index `labels[:, None]` has shape (4, 1), and
-# `[:, 0]` turns the result back into shape (4,).
+# `[:, 0]` turns the result back into shape (4,):
+#
+# | row of `probs` | row of the index | what's picked |
+# |---|---|---|
+# | **0.7**, 0.2, 0.1 | 0 | 0.7 |
+# | 0.1, 0.3, **0.6** | 2 | 0.6 |
+# | **0.5**, 0.4, 0.1 | 0 | 0.5 |
+# | 0.2, **0.2**, 0.6 | 1 | 0.2 |
+#
+# The index needs as many dimensions as `probs`, so `labels` alone would raise an error.
 #
 # Totals per class go the other way: several numbers are added at the same position.
 
@@ -625,9 +636,10 @@ for text, last in {"scores": nn.Identity(), "their softmax": nn.Softmax(dim=1)}.
 
 # %% [markdown]
 # The two losses are nearly equal, but with the softmax, the gradient is less than a tenth as long. The softmax of a
-# network that's unsure, or certain but wrong, reacts little to the scores, so each step changes the weights less, and
-# ten epochs teach the network less: 80%, not 88%. (With ten classes, the loss of a softmax can't fall below 1.46
-# either. That makes it hard to read, but costs no accuracy: after 200 epochs, both versions reach 93%.)
+# network that's unsure, or certain but wrong, reacts little to the scores: a probability $p$ changes by $p (1 - p)$ per
+# unit of its own score, which is 0.09 at 0.1 and nearly 0 at 0 or 1. So each step changes the weights less, and ten
+# epochs teach the network less: 80%, not 88%. (With ten classes, the loss of a softmax can't fall below 1.46 either.
+# That makes it hard to read, but costs no accuracy: after 200 epochs, both versions reach 93%.)
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,

@@ -189,7 +189,8 @@ plt.show()
 # - `view`, `reshape`, `flatten`, `unflatten`: the same elements in the same order, split differently. For example,
 #   `unflatten(-1, (4, 2))` splits a last dimension of size 8, and `flatten(2)` joins all dimensions from 2 on. `view`
 #   never copies: what you write to it appears in the original too. If that's impossible, it raises an error. `reshape`
-#   returns a view if it can, and copies if it must, and so does `flatten`.
+#   returns a view if it can, and copies if it must, and so does `flatten`. One of the sizes may be -1, and is then
+#   computed from the others: `torch.zeros(2, 12).view(2, 3, -1)` has shape (2, 3, 4).
 # - `permute`, `transpose`, `.mT`: the same dimensions in a different order. `transpose(1, 2)` swaps dimensions 1 and 2,
 #   and `.mT` the last two. They never copy; they only reorder the strides.
 #
@@ -470,7 +471,9 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
 # slope is 0.019 instead of 0.081.
 #
 # In the digits lookup, dividing would be a mistake: 85% instead of 93%. Nothing is trained there, so nothing can make
-# the scores larger again. In a network, dividing lets training start where weights still react to their scores.
+# the scores larger again. In a network, dividing lets training start where weights still react to their scores, and
+# training can undo it by making the matrices larger. Such a factor is called a *temperature*: it sets how sharp the
+# weights are.
 #
 # A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
 # attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
@@ -502,7 +505,7 @@ hint(
 
 # %% answer [markdown]
 # The row's weights are NaN: the softmax subtracts the largest score, and -inf - (-inf) is NaN. Leave the scores of such
-# rows finite, and set their results to 0.
+# rows finite, and set their results to 0, as `scaled_dot_product_attention` does.
 
 # %% [markdown]
 # ### Your turn: multi_head_attention
@@ -531,8 +534,10 @@ hint(
 
 # %% [markdown]
 # To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. PyTorch's `nn.MultiheadAttention`
-# stores its matrices transposed, as `nn.Linear` does, and takes the causal mask as `attn_mask`. Does it compute the
-# same?
+# stores its matrices transposed, as `nn.Linear` does, and takes the causal mask as `attn_mask`. Be careful with boolean
+# masks: here, True *hides* a position, but in `scaled_dot_product_attention`, True *shows* it. With the wrong one, no
+# line raises an error, and each position sees only what comes after it. Does the module compute the same as your
+# function?
 
 # %% example
 torch.manual_seed(0)
@@ -660,7 +665,8 @@ with probes.TwoDevices() as gpu:
 # All tensors must be on the same device, with these exceptions:
 #
 # - A Python number has no device.
-# - A 0-dim tensor on the *CPU* works like a Python number. The reverse raises an error: to read the 0-dim
+# - In an elementwise operation, a 0-dim tensor on the *CPU* works like a Python number. `torch.stack` and `torch.cat`
+#   make no such exception. The reverse raises an error: to read the 0-dim
 #   `on_gpu.sum()`, the program would have to wait for the GPU. `on_gpu.sum().item()` and `on_gpu.sum().cpu()` wait.
 # - A CPU tensor in brackets can index a tensor on the GPU.
 #
@@ -895,7 +901,8 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set later scores to minus infinity before the softmax.
 # - Several heads: project, split, attend, merge (`transpose(1, 2).flatten(2)`), project.
 # - A view can split any dimension, and join two if the outer stride is the inner size times the inner stride.
-# - All operands must be on the same device, except for Python numbers, 0-dim CPU tensors and CPU indices in brackets.
+# - All operands must be on the same device, except for Python numbers and CPU indices in brackets and, in elementwise
+#   operations, 0-dim CPU tensors.
 # - Store a model's constants in buffers: a tensor that's a plain attribute doesn't move with the model.
 #
 # | call or rule | what it does or costs |

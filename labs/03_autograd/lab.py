@@ -396,6 +396,10 @@ hint(
 # %% exercise: manual_grads points=3 level=medium
 
 # %% [markdown]
+# `b` is added to every sample, so its gradient is a sum over the samples. That's general: what broadcasting stretches
+# on the way forward is summed on the way back, and what's summed on the way forward is stretched on the way back. So a
+# gradient always has its tensor's shape.
+#
 # You needed the residuals, `X` and `W`. The graph keeps the residuals and `X` for `backward`, but `W` only if `X`
 # requires grad too. The forward pass has one matrix product and the gradients have two, so a backward pass costs about
 # twice as much. Which of the two products can be skipped if you don't need the gradient of `X`?
@@ -484,7 +488,9 @@ hint(
 # that `backward` does: it goes back through what was recorded, and each step multiplies and adds.
 #
 # Such a walk back is called *reverse mode*. It gives the slopes of one result with respect to all values. In *forward
-# mode*, which `value_and_slope` used, one walk gives the slopes of all values with respect to one input.
+# mode*, which `value_and_slope` used, one walk gives the slopes of all values with respect to one input. PyTorch's
+# `torch.func` has both: `jacrev` builds a Jacobian row by row with walks back, and `jacfwd` column by column with walks
+# forward.
 #
 # Your function can train a network that tells even digits from odd ones. The next cell writes its tape: three hidden
 # neurons that take the 64 pixels, one neuron that makes the guess, and the last two steps of `neuron_tape`. The target
@@ -820,7 +826,8 @@ show_graph(halve_until_small(x), {"x": x})
 # %% [markdown]
 # For 3, there are two divisions, and the gradient is 0.25; for 100, there are seven, and it's 0.0078. The picture shows
 # the two divisions for 3, but no node for the `while` or its comparison. The graph holds what was done, not what could
-# have been done, so the gradient is right for whichever branch your code took.
+# have been done, so the gradient is right for whichever branch your code took. The comparison itself gets none: if a
+# parameter only decides how often a loop runs, its `.grad` stays `None`.
 
 # %% [markdown]
 # ## What cuts the graph?

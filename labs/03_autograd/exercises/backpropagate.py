@@ -12,7 +12,7 @@ def backpropagate(tape: list, values: dict[str, float], result: str) -> dict[str
     - The slope for result itself is 1. It's 0 for a value that result doesn't depend on.
     - result may be any name in values: one that other steps follow, or one that no step computed.
     - A value may be an input of several steps, and both inputs of one step.
-    - No two steps have the same output. The tape may be empty, and has at most 60 steps.
+    - No two steps have the same output. The tape may be empty, and has at most 400 steps.
     - Any value may be 0, and two names may have the same value.
     - Billions of paths may lead from a value to the result, so don't follow each of them.
     - tape and values aren't changed. Works inside torch.no_grad() and torch.inference_mode() too.
