@@ -210,8 +210,8 @@ for loop in (keep_the_last, keep_losses, keep_detached):
 # Only `keep_losses` grows noticeably: by 256 KiB per batch, the eight results in its graph. `keep_the_last` never holds
 # more than two graphs: that of the running batch, and the previous one, which is freed when `loss` is reassigned.
 #
-# So what fills memory isn't recording, but keeping a tensor that has a graph. Keep `loss.detach()` instead, or the
-# Python number `loss.item()`.
+# So recording costs memory once. What makes it *grow* is keeping a tensor that has a graph. Keep `loss.detach()`
+# instead, or the Python number `loss.item()`.
 #
 # ### Updates
 #
@@ -288,37 +288,41 @@ hint(
 # %% [markdown]
 # ## A stop in the middle
 #
-# In some losses, a prediction is compared with a *target* that is computed from the same weights. A program that learns
-# a game does so: it predicts a position's value, and compares it with its own prediction for the next position.
-# Training may then move the target instead of the prediction. To prevent that, call `detach()` on the target. Its value
-# is unchanged, but no gradient flows back past that point. This is called a *stop-gradient*.
+# In some losses, a prediction is compared with a *target* that is computed by the same model. A program that learns a
+# game does so: it predicts a position's value, and compares it with its own prediction for the next position. Training
+# may then move the target instead of the prediction. To prevent that, call `detach()` on the target. Its value is
+# unchanged, but no gradient flows back past that point. This is called a *stop-gradient*.
 #
-# Suppose the prediction is $2w$, and the target $1 + 0.9 \cdot 3w$. At $w = 1$, the two are 2 and 3.7. The loss is
-# their squared difference. Gradient descent subtracts the gradient, so a negative gradient increases $w$.
+# Suppose the value of this position is a weight `value`, now 2, and that of the next position is a weight `next_value`,
+# now 3, which happens to be right. With a reward of 1 in between, the prediction is `value`, and the target is
+# `1 + 0.9 * next_value`, or 3.7. The loss is their squared difference.
 
-# %% predict: pushed_by_gradient
-# **Predict.** In which direction does the gradient push `w`, with and without a stop on the target?
+# %% predict: changed_by_step
+# **Predict.** Which weights does a step of gradient descent change, with and without a stop on the target?
 #
-# - [ ] up in both cases, because the loss is the same
-# - [ ] down in both cases
-# - [x] up with the stop, down without it
-# - [ ] down with the stop, up without it
+# - [ ] both, in both cases, because the loss is the same
+# - [ ] only `value`, in both cases
+# - [x] only `value` with the stop, and both without it
+# - [ ] both with the stop, and only `value` without it
 
 # %% example
 for stop in (False, True):
-    w = torch.tensor(1.0, requires_grad=True)
-    target = 1 + 0.9 * 3 * w
+    value, next_value = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
+    target = 1 + 0.9 * next_value
     if stop:
         target = target.detach()
-    loss = (2 * w - target) ** 2
+    loss = (value - target) ** 2
     loss.backward()
-    print(f"stop {stop!s:5}  loss {loss.item():.2f}  gradient {w.grad.item():.2f}")
+    print(f"stop {stop!s:5}  loss {loss.item():.2f}  gradients {value.grad.item():.2f}, {next_value.grad}")
 
 # %% [markdown]
-# The losses are equal, but the gradients have opposite signs. With the stop, only the path through the prediction
-# counts: $2 \cdot (2 - 3.7) \cdot 2 = -6.8$. So `w` increases, and the prediction moves toward the target. Without it,
-# the path through the target adds $2 \cdot (2 - 3.7) \cdot (-2.7) = 9.18$. Now `w` decreases, because the target falls
-# faster than the prediction.
+# The losses are equal. With the stop, `value` gets $2 \cdot (2 - 3.7) = -3.4$, so a step increases it, and the
+# prediction moves toward the target. `next_value` gets nothing. Without the stop, `next_value` gets
+# $2 \cdot (2 - 3.7) \cdot (-0.9) = 3.06$, so the step lowers a value that was right, only because an earlier prediction
+# was too low.
+#
+# The stop has a price: what you then follow isn't the gradient of any loss, and if the prediction and the target share
+# weights, training can even diverge.
 #
 # You can also compute the target inside `no_grad`. That's cheaper: with `detach()` at the end, the whole graph is
 # built, with everything it keeps, and then discarded. So use `no_grad` if an entire computation needs no gradient, as
@@ -568,7 +572,7 @@ report("all of the old network, trained", trunk, old_head)
 # With `retain_graph=True`, a pass frees nothing, so a second one works, and its gradient is added to the first:
 # `x.grad` for $x^3$ at 2 is 12 after the first pass and 24 after the second. (To differentiate the gradient itself, you
 # need `create_graph=True`, which records the backward pass too.) What does `retain_graph=True` cost? Some texts say
-# that it doubles the memory that a backward pass needs.
+# that it doubles what a backward pass keeps.
 #
 # The next picture shows what the eight layers hold for `backward`. A step is one Linear or one Tanh, so there are 16
 # steps in the forward pass and 16 in the backward pass. Before you run the cell, sketch the curve for a normal
@@ -580,8 +584,9 @@ show_kept(layers, batch)
 # %% [markdown]
 # The normal curve is a hill: each Tanh adds its result in the forward pass and frees it in the backward pass. With
 # `retain_graph=True`, the curve climbs to the same peak, so nothing is doubled, but there's no descent: the tensors
-# stay until the last tensor that uses the graph is gone. With `no_grad`, there's no hill. With `detach()` at the end,
-# there's the whole climb, and then a cliff.
+# stay until the last tensor that uses the graph is gone. (They're still there when the gradients of the weights arrive,
+# so the peak of *all* memory is higher: 804 KiB instead of 548 for these layers.) With `no_grad`, there's no hill. With
+# `detach()` at the end, there's the whole climb, and then a cliff.
 #
 # People usually reach for `retain_graph=True` because they have two losses from one forward pass. The next cell tries
 # three approaches. Do their gradients agree?
@@ -805,7 +810,7 @@ except NotImplementedError:
 # **Two passes**
 # - [ ] A second `backward` over the same graph always raises an error.
 #   > It fails only if a saved tensor is missing. `x + 1` keeps nothing, so two passes work.
-# - [ ] If two losses share part of a graph, you can't get the gradient of both without `retain_graph=True`.
+# - [ ] If two losses share part of a graph, you can't get the gradient of their sum without `retain_graph=True`.
 #   > Their sum, or a single call to `torch.autograd.backward` with both, needs only one pass. All three approaches gave
 #   > the same gradient.
 # - [ ] With `retain_graph=True`, the gradient can itself be differentiated.
@@ -896,7 +901,7 @@ except NotImplementedError:
 # | `torch.enable_grad()` | turns recording back on inside `no_grad` |
 # | `t.detach()` | stops the gradient at `t`; the result shares memory with `t`, so a snapshot takes `.clone()` too |
 # | `module.requires_grad_(False)` | no gradient for its parameters; gradients still pass through |
-# | `retain_graph=True` | keeps saved tensors after the pass, so a second pass works; the peak is no higher |
+# | `retain_graph=True` | keeps saved tensors after the pass, so a second pass works; only the gradients come on top |
 #
 # Three questions to ask about your own code:
 #
@@ -951,8 +956,8 @@ except NotImplementedError:
 # %% [markdown]
 # ## Targets in Q-learning
 #
-# In *A stop in the middle*, a forgotten `detach()` sent a step the wrong way. Here, you write a loss that's used in
-# practice and needs such a stop.
+# In *A stop in the middle*, a forgotten `detach()` changed a weight that was right. Here, you write a loss that's used
+# in practice and needs such a stop.
 #
 # ### Your turn: td_loss
 # Do this one if you want to train a model against targets of its own, as in reinforcement learning: it's the loss of
@@ -1014,8 +1019,8 @@ hint(
 # the sum mixes the samples.
 
 # %% [markdown]
-# The next cell uses your function on a small model that reads the digits. Where would more ink make the model more
-# confident that it sees a 0?
+# The next cell uses your function on a small model that reads the digits. Where would more ink raise the score of the
+# 0?
 
 # %% example
 scans, kinds = torch.tensor(load_digits().images / 16, dtype=torch.float32), torch.tensor(load_digits().target)
@@ -1149,10 +1154,10 @@ for way in ("baseline: in every epoch", "cached: only once"):
 # Some losses contain a gradient, so training has to differentiate that gradient. An ordinary `backward` doesn't allow
 # it, because the gradient has no graph. `create_graph=True` records the backward pass too, which gives it one.
 #
-# The next cell computes the derivative of $x^3$, $3x^2$, in three ways; at 2, it's 12.
+# The next cell computes the derivative of $x^3$, $3x^2$, in three ways; at 3, it's 27.
 
 # %% predict: second_derivative
-# **Predict.** With which options can you differentiate again to get the second derivative, $6x$? (At 2, it's 12 too.)
+# **Predict.** With which options can you differentiate again to get the second derivative, $6x$? (At 3, it's 18.)
 #
 # - [ ] without any
 # - [ ] with `retain_graph=True`
@@ -1162,7 +1167,7 @@ for way in ("baseline: in every epoch", "cached: only once"):
 
 # %% example
 def derivatives(text, **options):
-    x = torch.tensor(2.0, requires_grad=True)
+    x = torch.tensor(3.0, requires_grad=True)
     (first,) = torch.autograd.grad(x**3, x, **options)
     if first.requires_grad:
         (second,) = torch.autograd.grad(first, x)
@@ -1234,7 +1239,8 @@ hint(
 # changes a little: its gradient with respect to the *sample* should have a norm (the square root of its sum of squares)
 # close to 1. So the critic's loss gets another term, the *gradient penalty*: the mean of $(\text{norm} - 1)^2$ over the
 # samples. The gradients are taken between a real sample and a generated (fake) one, at `mix * real + (1 - mix) * fake`,
-# with one number `mix` per sample. (In the theory of Wasserstein GANs, the best critic has norm 1 there.)
+# with one number `mix` per sample. (In theory, the best critic has norm 1 between real and fake samples that optimal
+# transport pairs up. In practice, the pairs are random, so this is a heuristic.)
 #
 # Training differentiates the penalty with respect to the critic's weights. The next cell computes the penalty twice for
 # a critic with two weights. What changes?

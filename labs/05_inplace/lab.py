@@ -531,9 +531,11 @@ for text in ("h *= 2", "with torch.no_grad(): h *= 2", "h.data *= 2"):
 # 1. Is it recorded, and is its target a leaf that requires grad, or a view of one? Then it's refused.
 # 2. Do elements of the target share memory? A write with stride 0 is refused. A write to windows that overlap isn't
 #    refused, and it's silent if it's recorded and multiplies them. (*Counted, and still wrong*, below, shows why.)
-# 3. Does a node keep the target when it's written to? If so, is the write counted?
-# 4. If no node keeps it, a recorded write is fine. An unrecorded one is silent if it writes something that depends on
-#    `x`, or overwrites something that did. (Adding a constant does no harm.)
+# 3. Does a node on the way to the result keep the target when it's written to? Then a counted write fails at
+#    `backward`, and one that isn't counted is silent if it changes numbers that the derivative uses.
+# 4. If no such node keeps it, does the result still read this memory? If not, the write does no harm. If so, a recorded
+#    write is fine, and an unrecorded one is silent if what it writes depends on `x`, or if what it overwrites did.
+#    (Adding a constant does no harm.)
 #
 # In the last two cases, `h.unfold(0, size, step)` is a view whose rows are windows of `size` elements, each beginning
 # `step` elements after the one before.
@@ -679,7 +681,8 @@ print(x.grad, slope_by_steps(case_c, x.detach().double()))
 # ### Counted, and still wrong
 # In case m, a counted write gives a wrong gradient, because elements of its target overlap. PyTorch doesn't check for
 # that, because finding overlaps is expensive in general. In the next cell, `h` is `[1, 2, 3]`, so the windows are
-# `[1, 2]` and `[2, 3]`. They share the 2, which the CPU multiplies by 10 twice. (A GPU may give a different result.)
+# `[1, 2]` and `[2, 3]`. They share the 2, which the CPU multiplied by 10 twice when we ran this. PyTorch promises
+# nothing about such a write on any device.
 
 # %% predict: overlapping_windows
 # **Predict.** `h` becomes `[10, 200, 30]`, and `h.sum()` is then `10 * x[0] + 100 * x[1] + 10 * x[2]`. What gradient
@@ -819,7 +822,8 @@ hint(
 # a tensor that a model keeps but doesn't train. BatchNorm, for example, keeps running averages of its inputs in
 # buffers, and updates them in place. The operations on the input are recorded, but the update of a buffer must not be.
 #
-# What happens if it is? The next cell updates an average three times, and prints the number of nodes in its history.
+# What happens if it is? The next cell updates an average three times, and prints how many nodes lead from it back to
+# its first value.
 
 # %% example
 average = torch.ones(2)
@@ -1068,8 +1072,8 @@ hint(
 # - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. At `backward`, the version
 #   counter reveals a counted write to a saved tensor.
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
-# - A write through a view whose elements overlap, as from `unfold`, is recorded and counted, but its gradient is
-#   silently wrong.
+# - A write through a view whose elements overlap, as from `unfold`, is recorded and counted, but if it does more than
+#   add a constant, its gradient may be silently wrong.
 # - Write to memory that nothing else refers to: a clone, or a fresh result that its own node doesn't keep.
 #
 # | write | what happens |

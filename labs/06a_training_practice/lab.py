@@ -892,8 +892,9 @@ for text, deviation in {**drawing, "nn.Linear": None}.items():
 #
 # This section is further practice. Weight decay is meant for weight matrices and kernels. By convention, biases and the
 # weights of normalization layers don't decay. You tell an optimizer so with *parameter groups*: a list of dicts, each
-# with the key `"params"` and its own options. The shape tells you which parameter is which: biases and the weights of
-# normalization layers have one dimension, while matrices, embedding tables and convolution kernels have two or more.
+# with the key `"params"` and its own options. Usually, the shape tells you which parameter is which: biases and the
+# weights of most normalization layers have one dimension, while matrices, embedding tables and convolution kernels have
+# two or more.
 #
 # A *frozen* parameter doesn't require grad, and shouldn't be in any group. To freeze all of a module's parameters, call
 # `module.requires_grad_(False)`. Without the underscore, `module.requires_grad = False` only creates a new attribute.

@@ -224,8 +224,8 @@ with torch.no_grad():
 
 # %% [markdown]
 # The optimizer changes the *parameters*. It doesn't change the *buffers*, which also belong to the model. Here, the
-# forward pass does: in training mode, it moves the running mean and variance a tenth of the way toward the batch's
-# values, even under `no_grad`. So the mean went from 0 to 1. (That's its `momentum=0.1`, the weight of the *new* value.
+# forward pass does: in training mode, it moves the running mean and variance a tenth of the way toward those of the
+# batch, even under `no_grad`. So the mean went from 0 to 1. (That's its `momentum=0.1`, the weight of the *new* value.
 # An optimizer's momentum is the weight of the old ones.) In evaluation mode, nothing moved. `state_dict()` contains
 # parameters and buffers, so a loaded model normalizes as the saved one did.
 #
@@ -479,10 +479,10 @@ except NotImplementedError:
     print("This cell needs your attend_next.")
 
 # %% [markdown]
-# We measured five to eight times as many tokens per second with the cache, and the ratio grows with the text. The cache
-# costs memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2 · 32 · 32
-# · 4096 · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys
-# and values.
+# We measured several times as many tokens per second with the cache, and the ratio grows with the text. The cache costs
+# memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2 · 32 · 32 · 4096
+# · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys and
+# values.
 #
 # PyTorch's `scaled_dot_product_attention` doesn't know about the cache: with `is_causal=True`, a single new query would
 # see only key 0, and you'd get no error. Pass it `attn_mask=torch.ones(t, s + t, dtype=torch.bool).tril(s)`, or
