@@ -2,9 +2,10 @@
 # # Tensors: values, views and types
 #
 # In the first 15 minutes, you'll take a network from guessing handwritten digits to recognizing 88% of them, by
-# changing three lines. Its bugs raise no error, and such bugs cost days, because PyTorch sees nothing wrong: a dtype
-# isn't what you think, a write to one tensor changes another, or two shapes happen to be compatible. In the rest of
-# this lab, you'll learn to find them yourself. You'll improve the script throughout the course.
+# changing three lines. Its bugs raise no error, and bugs like these can cost you days, because as far as PyTorch can
+# tell, nothing is wrong: a dtype isn't what you think, a write to one tensor changes another, or two shapes happen to
+# be compatible. In the rest of this lab, you'll learn to find them yourself. You'll improve the script throughout the
+# course.
 #
 # After this lab, you'll be able to
 #
@@ -14,9 +15,9 @@
 # - compute a loss from scores without overflow;
 # - pass data between NumPy and PyTorch, and know when they share memory.
 #
-# You should know Python and a little NumPy. Plan on two sittings of about an hour and five minutes each. The core ends
-# with the summary *On one sheet*. Later labs rely only on the core, and the further practice below it earns no points.
-# All numbers were measured with PyTorch 2.13 on a CPU.
+# You should know Python and a little NumPy. Plan on two sittings of about 65 minutes each. The core ends with the
+# summary *On one sheet*. Later labs rely only on the core, and the further practice below it earns no points. All
+# numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab.
@@ -74,8 +75,8 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 
 # %% [markdown]
 # The script gets only 10% right, no better than guessing, with no error or warning. If a network doesn't learn, look at
-# its input first. According to the comment, `pixels` ranges from -1 to 1. Does it? Print `scans.dtype`, one row of an
-# image, `scans[0, 0]`, and `(scans - 8)[0, 0]`, too. What happened to the zeros, and how would you fix that?
+# its input first. According to the comment, `pixels` ranges from -1 to 1. Does it? Also print `scans.dtype`,
+# `scans[0, 0]` (one row of an image), and `(scans - 8)[0, 0]`. What happened to the zeros, and how would you fix that?
 # (`t.float()` converts a tensor to floats.)
 
 # %% scratch
@@ -84,8 +85,8 @@ print("smallest", pixels.min().item(), " largest", pixels.max().item())
 # %% answer [markdown]
 # It ranges from 0 to 31.875. The elements of `scans` are stored as uint8, a type that holds only the integers from 0 to
 # 255. So for a white pixel, `0 - 8` isn't -8 but wraps around to 248, and 248 / 8 is 31. (31.875 comes from a pixel of
-# 7.) `lr=0.3`, which says how far each step of training goes, suits inputs from -1 to 1, but is far too large for
-# these. Replace `(scans - 8)` with `(scans.float() - 8)`, which computes with floats.
+# 7.) `lr=0.3`, which sets how far each training step goes, suits inputs from -1 to 1 but is far too large for these.
+# Replace `(scans - 8)` with `(scans.float() - 8)`, which computes with floats.
 
 # %% [markdown]
 # Now change three lines of the script, one at a time, and rerun it after each change.
@@ -105,15 +106,15 @@ print("smallest", pixels.min().item(), " largest", pixels.max().item())
 # %% [markdown]
 # ## What a network is
 #
-# These words come up in every lab. Each image is a row of 64 numbers. `nn.Linear(64, 10)` turns it into ten: each one
-# is a sum of the 64 numbers, multiplied by a *weight* each, plus one more number, a *bias*. Weights and biases are the
-# *parameters* of the network. They're random at first, and training changes them. `nn.Linear` is a *layer*, and a
-# network is several layers, one after the other. Between two linear layers, `nn.ReLU()` replaces negative numbers with
-# zero. Without it, the two could do no more than a single one.
+# These words come up in every lab. Each image is a row of 64 numbers. `nn.Linear(64, 10)` turns it into ten: each of
+# the ten is the sum of the 64 numbers, each multiplied by a *weight*, plus one more number, a *bias*. Weights and
+# biases are the *parameters* of the network. They're random at first, and training changes them. `nn.Linear` is a
+# *layer*, and a network is several layers, one after the other. Between two linear layers, `nn.ReLU()` replaces
+# negative numbers with zero. Without it, the two layers could do no more than one layer.
 #
 # The last layer returns ten *scores*, one for each digit. The highest is the network's guess. The *loss* is one number
-# that says how wrong the scores are for a *batch* of images, here 100. `loss.backward()` computes how much the loss
-# would change if you changed one parameter a little, for each parameter: that's the *gradient*. `optimizer.step()`
+# that says how wrong the scores are for a *batch* of images, here 100. For each parameter, `loss.backward()` computes
+# how much the loss would change if you changed that parameter a little: that's the *gradient*. `optimizer.step()`
 # subtracts the gradient, times the *learning rate* `lr`, from the parameters, which lowers the loss on this batch if
 # `lr` is small enough. One pass over all training images is an *epoch*. If you forget a word, the *Course* panel links
 # to a glossary.
@@ -184,7 +185,7 @@ print("seed 3 again      ", torch.rand(3).tolist())
 print("your own generator", torch.rand(3, generator=torch.Generator(here).manual_seed(3)).tolist())
 
 # %% [markdown]
-# All but the second. With the same version of PyTorch and on the same machine, generators of one device type that have
+# All but the second. With the same version of PyTorch and on the same machine, generators with the same device type and
 # the same seed produce the same sequence of numbers, and each draw continues where the previous one stopped. Because
 # the script begins with `torch.manual_seed(0)`, it starts from the same weights in every run.
 
@@ -222,7 +223,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 
 # %% [markdown]
 # The three means have shape (3,), and PyTorch lines them up with the *columns*: it subtracts the mean of row 0 from
-# column 0. With a (3, 4) tensor, you'd get an error, because three means don't fit four columns. `keepdim=True` keeps
+# column 0. With a (3, 4) tensor, you'd get an error, because three means don't match four columns. `keepdim=True` keeps
 # the reduced dimension with size 1, so the means have shape (3, 1), one next to each row. You'll need this for the
 # loss; lab 2 explains how shapes are aligned.
 
@@ -233,7 +234,7 @@ print("with keepdim:   ", (square - square.mean(dim=1, keepdim=True)).tolist())
 # and the next two are about these parts.
 #
 # In the script, the result of `scans - 8` didn't fit its dtype. When you combine two dtypes, PyTorch computes in a
-# common one, which is called *type promotion*. For the dtypes in the table above, three rules determine it:
+# common one, a process called *type promotion*. For the dtypes in the table above, three rules determine it:
 #
 # - Every dtype belongs to a category: bool, integer, float or complex, from lowest to highest. The higher category
 #   wins: int64 and float16 give float16.
@@ -277,8 +278,8 @@ for text, result in {
 #
 # `+=` can't change a tensor's dtype: `u += 10` wraps around too, and `u += 1.5` raises an error.
 #
-# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)` or `t.float()`. What does one to uint8 do with a
-# fraction?
+# A *cast* is an explicit change of dtype, such as `t.to(torch.uint8)` or `t.float()`. What does a cast to uint8 do with
+# a fraction?
 
 # %% example
 print(torch.tensor([2.5, 2.9]).to(torch.uint8).tolist(), torch.tensor([2.5, 2.9]).round().tolist())
@@ -333,7 +334,7 @@ print("sum of 70,000 ones:", many.sum().item(), " in float32:", many.sum(dtype=t
 # %% [markdown]
 # ## Storage, strides and offset
 #
-# In the script, `pixels[1500:]` selects 297 images without copying a number, but as long as you keep the result, all
+# In the script, `pixels[1500:]` selects 297 images without copying any of them, but as long as you keep the result, all
 # 1,797 stay in memory. Both facts follow from how a tensor finds its elements.
 #
 # A *storage* is a flat block of memory that holds the elements of one or more tensors. Think of it as a row of *slots*,
@@ -365,7 +366,7 @@ show_strides(table.T)
 show_strides(table[1:, ::2])
 
 # %% [markdown]
-# These are three ways to read one storage. The last view doesn't read the gray slots, but they're still there.
+# These are three ways to read the same storage. The last view doesn't read the gray slots, but they're still there.
 #
 # Here are five more. In the last one, `expand` stretches the single row of `table[:1]` to shape (3, 4) without copying
 # it. Predict the strides and offset of each view before you select it. What stride lets `expand` read a slot more than
@@ -382,8 +383,8 @@ ways = {
 explore_strides(ways)
 
 # %% [markdown]
-# A stride of 0, so `expand` reads the slots of one row three times. The diagonal has a stride of 5: one row plus one
-# column.
+# A stride of 0: with it, `expand` reads the slots of one row three times. The diagonal has a stride of 5: one row plus
+# one column.
 #
 # A tensor is *contiguous* if its elements, read in order, follow one another in memory without gaps. `table` is
 # contiguous, but `table.T` and `table[1:, ::2]` aren't. `t.contiguous()` returns `t` itself if it's already contiguous,
@@ -400,7 +401,7 @@ for name, t in {"scans[3]": scans[3], "scans[3].clone()": scans[3].clone()}.item
 
 # %% [markdown]
 # The digit's own pixels take 64 bytes, but it keeps 115,008 alive: the storage of all 1,797 digits lives as long as one
-# of them does, and the file contains it, too. `clone` makes a copy with its own storage, and nothing else in it.
+# of them does, and the file contains it, too. `clone` makes a copy with its own storage, which contains nothing else.
 #
 # ### Your turn: slots
 # Which slots does a tensor read? Write a function that lists them, for any number of dimensions. For `scans[3, 0]`, the
@@ -485,8 +486,8 @@ print("torch.where(valid, values, 0):", torch.where(valid, values, 0).tolist())
 # values: it takes `a` where the condition is True, and `b` elsewhere. `x.masked_fill(mask, 0)` returns a copy of `x`
 # with 0 where the mask is True, and `masked_fill_` and `x[mask] = 0` write to `x` itself.
 #
-# `None` in an index adds a dimension of size 1. So below, `lengths[:, None]` has shape (2, 1): one number next to each
-# row, as with `keepdim=True`. Where is the mask True?
+# `None` in an index adds a dimension of size 1. For example, `lengths[:, None]` below has shape (2, 1): one number next
+# to each row, as with `keepdim=True`. Where is the mask True?
 
 # %% example
 lengths = torch.tensor([1, 3])
@@ -513,7 +514,7 @@ hint(
 #
 # For each image, a classifier returns a row of probabilities, one per class. To compute a loss, you need the
 # probability of each image's own class. To find out which classes the network gets wrong, you need totals per class.
-# It's easy to get either one wrong without an error.
+# It's easy to get either one wrong, and no error will tell you.
 #
 # Start with the loss: if image i belongs to class `labels[i]`, you want `probs[i, labels[i]]` for every i. If `probs`
 # has shape (4, 3), what's the shape of `probs[:, labels]`?
@@ -531,7 +532,7 @@ print("probs.gather(1, labels[:, None])[:, 0]:", probs.gather(1, labels[:, None]
 #
 # For each row of `probs`, `gather(1, index)` picks the columns that are listed in the same row of `index`: `out[i, j]`
 # is `probs[i, index[i, j]]`. Here, one column per row is enough, so the index `labels[:, None]` has shape (4, 1), and
-# `[:, 0]` turns the result back into shape (4,):
+# `[:, 0]` brings the result back to shape (4,):
 #
 # | row of `probs` | row of the index | what's picked |
 # |---|---|---|
@@ -566,7 +567,7 @@ print("bincount:                ", torch.bincount(index, minlength=3).tolist())
 # src)` returns a copy of `t` with each `src[i]` added at position `index[i]`.
 #
 # `torch.bincount(index, minlength=3)` counts how often 0, 1 and 2 occur. Without `minlength`, it would stop at the
-# largest index, and miss a last class without samples.
+# largest index and leave out the last class if that class has no samples.
 #
 # ### Your turn: class_confidence
 # For each class, how confident is the classifier in the right answer? A good average can hide a class that the
@@ -583,11 +584,11 @@ hint(
 # %% [markdown]
 # ## From scores to a loss
 #
-# Change 3 of the script deleted a softmax, which raised the accuracy from 80% to 88%. To see why, compute the loss by
+# Change 3 to the script deleted a softmax, which raised the accuracy from 80% to 88%. To see why, compute the loss by
 # hand. You'll also see what often turns a loss into NaN.
 #
-# *Logits* are a classifier's scores before they become probabilities: one per class, each of which can be any number.
-# The *softmax* turns a row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$.
+# *Logits* are a classifier's scores before they become probabilities: there's one per class, and each can be any
+# number. The *softmax* turns a row $x$ of logits into probabilities: $p_j = e^{x_j} / \sum_k e^{x_k}$.
 #
 # To get the *cross entropy*, take the negative log of the probability of each sample's own label, then average over the
 # samples. It's 0 for a network that's certain and right, and $\log 10 \approx 2.3$ for one that gives each of ten
@@ -636,10 +637,11 @@ for text, last in {"scores": nn.Identity(), "their softmax": nn.Softmax(dim=1)}.
 
 # %% [markdown]
 # The two losses are nearly equal, but with the softmax, the gradient is less than a tenth as long. The softmax of a
-# network that's unsure, or certain but wrong, reacts little to the scores: a probability $p$ changes by $p (1 - p)$ per
-# unit of its own score, which is 0.09 at 0.1 and nearly 0 at 0 or 1. So each step changes the weights less, and ten
-# epochs teach the network less: 80%, not 88%. (With ten classes, the loss of a softmax can't fall below 1.46 either.
-# That makes it hard to read, but costs no accuracy: after 200 epochs, both versions reach 93%.)
+# network that's unsure, or certain but wrong, barely responds to the scores: a probability $p$ changes by $p (1 - p)$
+# per unit of its own score, which is 0.09 at 0.1 and nearly 0 at 0 or 1. So each step changes the weights less, and ten
+# epochs teach the network less: 80%, not 88%. (Also, with ten classes, a loss computed from a softmax's output can't
+# fall below 1.46. That makes the loss hard to interpret but costs no accuracy: after 200 epochs, both versions reach
+# 93%.)
 #
 # ### Your turn: cross_entropy
 # Compute the loss for a batch with `exp`, `log`, sums and indexing. Don't use PyTorch's `softmax`, `log_softmax`,
@@ -661,8 +663,8 @@ hint(
 # %% answer [markdown]
 # For batches in which one row's scores are far below another's, such as `[[1000, 0], [0, 1]]`: all exponentials in the
 # second row underflow to 0, so the log of their sum is -inf, and so is the loss. In float32, a gap of about 104 is
-# enough. Digits are lost even before that, because float32 stores numbers below about $e^{-87}$ less precisely: for
-# `[[104, 0], [0, 1]]` and labels of 0, the loss would be 0.36, not 0.66.
+# enough. The result loses accuracy even before that, because float32 stores numbers below about $e^{-87}$ less
+# precisely: for `[[104, 0], [0, 1]]` and labels of 0, the loss would be 0.36, not 0.66.
 
 # %% [markdown]
 # ### The script with your functions
@@ -689,8 +691,8 @@ except NotImplementedError:
     print("This cell needs your cross_entropy and class_confidence.")
 
 # %% [markdown]
-# Your loss reaches 88%, too. But that average hides a weak class: a 3 gets a probability of only 0.52 for being a 3,
-# and most others get more than 0.8.
+# With your loss, the network reaches 88%, too. But that average hides a weak class: a 3 gets a probability of only 0.52
+# of being a 3, whereas most other digits get more than 0.8.
 
 # %% [markdown]
 # ## NumPy shares its memory
@@ -976,7 +978,8 @@ print("argmax       ", votes.argmax().item())
 # %% [markdown]
 # ## Averages of float16 numbers
 #
-# A mean needs a sum, which may be too large for float16 or too long to keep its digits, even if the mean isn't.
+# To compute a mean, you need a sum, which may be too large for float16 or need more digits than float16 can hold, even
+# if the mean itself fits.
 #
 # ### Your turn: mean_of_batches
 # You have losses from several batches in float16, and the last batch is smaller than the others. What's the mean over
@@ -1003,7 +1006,7 @@ hint(
 #
 # Some measurements are missing, and a mask says which ones aren't. Make sure that a mask is boolean: as an index and in
 # `torch.where`, a uint8 tensor still works as one, with a warning that this is deprecated, but `masked_fill` and its
-# relatives reject it with a RuntimeError. If you fill where the mask is False, invert it with `~`.
+# relatives reject it with a RuntimeError. To fill where the mask is False, invert it with `~`.
 #
 # ### Your turn: center_rows
 # From each row, subtract the mean of the measurements that aren't missing. The visible checks don't include NaN, so try
@@ -1042,7 +1045,7 @@ for text, attempt in {
 # `.float()`. An array of strings or Python objects raises a TypeError, because no dtype can hold them.
 #
 # Other functions that convert an array, such as `torch.asarray` and `torch.from_dlpack`, share its memory if they can.
-# So does a slice in NumPy itself, and `weights.numpy(force=True)`, which is short for `weights.detach().cpu().numpy()`.
+# So do a slice in NumPy itself and `weights.numpy(force=True)`, which is short for `weights.detach().cpu().numpy()`.
 #
 # ### Your turn: ingest
 # Write the single function through which all arrays enter your program. Whatever it receives, it returns a float32
@@ -1101,7 +1104,7 @@ for text, (p, q) in pairs.items():
 # %% [markdown]
 # The first and last pairs overlap, but in all four pairs, the addresses of the first elements differ, and the storages
 # start at the same address. So neither answers the question: you have to compare the slots that the tensors read. In
-# the third pair, the two tensors are interleaved, without an element in common.
+# the third pair, the two tensors are interleaved but have no element in common.
 #
 # ### Your turn: overlap
 # Find the exact answer. The tensors are small, so you don't need a clever method. You can use your `slots` function; if

@@ -43,8 +43,8 @@ from labkit import (
 # %% [markdown]
 # ## A network that got worse
 #
-# This is the script from lab 1, which reached 88% after three fixes, with a few changes. Run it. What do the two losses
-# say about the network, and what does the accuracy say?
+# This is the script from lab 1 that reached 88% after three fixes. It now has a few changes. Run it. What do the two
+# losses say about the network, and what does the accuracy say?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -69,8 +69,8 @@ guesses = network(pixels[1500:]).argmax(dim=1, keepdim=True)  # the class with t
 print(f"right for {(guesses == labels).float().mean():.0%} of the images that it hasn't seen")
 
 # %% [markdown]
-# The falling loss says that the network learns; the accuracy says that it's no better than guessing. You'll find the
-# faulty line after the section on broadcasting.
+# The falling loss says that the network is learning; the accuracy says that it's no better than guessing. You'll find
+# the faulty line after the section on broadcasting.
 
 # %% [markdown]
 # ## One sample and a batch
@@ -148,8 +148,8 @@ hint(
 # %% exercise: with_batch points=2 level=easy
 
 # %% [markdown]
-# Many PyTorch layers tell the two apart in the same way, and document both forms: `nn.Conv2d` takes `(N, C, H, W)` or
-# `(C, H, W)`.
+# Many PyTorch layers tell the two apart in the same way, and their documentation lists both forms: `nn.Conv2d` takes
+# `(N, C, H, W)` or `(C, H, W)`.
 
 # %% [markdown]
 # ## The same shape, different values
@@ -210,7 +210,7 @@ hint(
 
 # %% [markdown]
 # A common first attempt is `x.view(batch, heads, time, -1)`. The shape is right and the loss falls, but each head sees
-# only one stretch of the sequence, with the features of each position cut into several rows. Which values in a test
+# only one stretch of the sequence, with the features of each position split across several rows. Which values in a test
 # tensor would expose any wrong order?
 
 # %% answer [markdown]
@@ -223,7 +223,7 @@ hint(
 #
 # Sooner or later, `view` raises an error that recommends `reshape`. But `reshape` silently copies in such a case: what
 # you write to the copy never reaches the original. You may have read that `view` requires a contiguous tensor. In fact,
-# it works if along each new dimension, all steps are equally long. That leads to two rules:
+# it works if all steps along each new dimension are equally long. That leads to two rules:
 #
 # - *Splitting* a dimension always works. If its stride is $s$ and you split it into $a$ times $b$, the new strides are
 #   $b \cdot s$ and $s$.
@@ -262,8 +262,8 @@ for text, (t, shape) in {
 
 # %% [markdown]
 # The first view only splits a dimension. The second has to join two, and $6$ isn't $4 \cdot 1$: each row ends two slots
-# before the next one starts. The third joins two as well, and $6 = 3 \cdot 2$: from one element to the next, it's
-# always two slots.
+# before the next one starts. The third joins two as well, and $6 = 3 \cdot 2$: consecutive elements are always two
+# slots apart.
 #
 # So `view` works for every contiguous tensor, and for some others. You'll need this for attention's last step, which
 # merges contiguous heads of shape (n, heads, t, d). After `transpose(1, 2)`, the head dimension has stride $t \cdot d$.
@@ -280,7 +280,7 @@ for text, (t, shape) in {
 # 2. In each dimension, the sizes must be equal, or one of them must be 1. A size of 1 is stretched to match the other.
 #
 # Stretching copies nothing: as with `expand` in lab 1, the stretched dimension gets a stride of 0. An in-place
-# operation, such as `x.add_(y)`, can stretch only `y`. If the result needed a larger shape than that of `x`, you get an
+# operation, such as `x.add_(y)`, can stretch only `y`. If the result needs a larger shape than `x` has, you get an
 # error.
 #
 # What shape do you get from `(4, 1)` and `(3,)`?
@@ -380,14 +380,15 @@ print(f"right: {matches.float().mean():.1%}")
 # %% [markdown]
 # ## Attention
 #
-# Next come about ten lines in which you can make both mistakes that you've just met: a wrong split and an unintended
+# In the next ten lines or so, you can make both of the mistakes that you've just seen: a wrong split and an unintended
 # broadcast.
 #
-# A network represents each word of a text by a row of numbers. In *a tired cat*, the row for *cat* should come to say
-# that the cat is tired, but a layer that handles each word alone can't do that. *Attention* can: it lets each position
-# in a sequence collect information from others, as a weighted mean. Every transformer is built around it.
+# A network represents each word of a text as a row of numbers. In *a tired cat*, the row for *cat* should end up
+# reflecting that the cat is tired, but a layer that handles each word separately can't make that happen. *Attention*
+# can: it lets each position in a sequence collect information from others, as a weighted mean. Every transformer is
+# built around it.
 #
-# Each position has a *query* for what it's looking for, a *key* for what others can find it by, and a *value* for what
+# Each position has a *query* that says what it's looking for, a *key* that others can find it by, and a *value* that
 # they get from it. In the queries and keys below, the first number means "adjective", and the second means "article".
 # The query of *cat* is (2, 0), so it's looking for adjectives:
 #
@@ -422,9 +423,9 @@ for text, mixing in {"equal weights": torch.ones(297, 1500) / 1500, "attention":
 
 # %% [markdown]
 # 93%. With equal weights, the guess is the same for every image. Attention gives more weight to images whose dot
-# product with the query is large: those that look like it, and those with large numbers. It doesn't show that training
-# is useless: this lookup keeps all 1,500 images (it's a soft *nearest-neighbor* search), and the network had only ten
-# passes.
+# product with the query is large: those that look like it, and those with large numbers. This result doesn't show that
+# training is useless: this lookup keeps all 1,500 images (it's a soft *nearest-neighbor* search), and the network was
+# trained for only ten passes.
 #
 # ### All positions at once
 # Every position i of a sequence has a query, a key and a value: row i of the matrices `q`, `k` and `v`. For `n`
@@ -472,11 +473,11 @@ for text, scores in {"as they are": some_scores, "divided by 8": some_scores / 6
 #
 # In the digits lookup, dividing would be a mistake: 85% instead of 93%. Nothing is trained there, so nothing can make
 # the scores larger again. In a network, dividing lets training start where weights still react to their scores, and
-# training can undo it by making the matrices larger. Such a factor is called a *temperature*: it sets how sharp the
-# weights are.
+# training can undo the division by making the numbers in the matrices larger. Such a factor is called a *temperature*:
+# it sets how sharp the weights are.
 #
-# A model that predicts the next word mustn't see it: position i can use only positions 0 to i. That's called *causal*
-# attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
+# A model that predicts the next word must not see that word: position i can use only positions 0 to i. That's called
+# *causal* attention. The scores of later positions are replaced with minus infinity *before* the softmax, because the
 # exponential of minus infinity is 0. What are the weights if all other scores are equal?
 
 # %% example
@@ -535,9 +536,9 @@ hint(
 # %% [markdown]
 # To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. PyTorch's `nn.MultiheadAttention`
 # stores its matrices transposed, as `nn.Linear` does, and takes the causal mask as `attn_mask`. Be careful with boolean
-# masks: here, True *hides* a position, but in `scaled_dot_product_attention`, True *shows* it. With the wrong one, no
-# line raises an error, and each position sees only what comes after it. Does the module compute the same as your
-# function?
+# masks: in this module, True *hides* a position, but in `scaled_dot_product_attention`, True *shows* it. With the wrong
+# kind of mask, you get no error, and each position sees only what comes after it. Does the module compute the same
+# result as your function?
 
 # %% example
 torch.manual_seed(0)
@@ -559,8 +560,9 @@ except NotImplementedError:
 # for 60 steps, once with your function and once with `scrambled`, which makes the mistake from `split_heads`. What will
 # the wrong view do?
 #
-# You don't have to follow the whole cell: each digit and each place is a row of 32 random numbers, the layer gets their
-# sum, and its result's dot product with each digit's row is that digit's score. `Adam` is another optimizer (lab 6).
+# You don't have to follow the whole cell. In short, each digit and each place is represented by a row of 32 random
+# numbers, the layer gets their sum, and the dot product of its result with each digit's row is that digit's score.
+# `Adam` is another optimizer (lab 6).
 
 
 # %% scratch
@@ -595,9 +597,9 @@ for layer in (multi_head_attention, scrambled):
 # ## Devices
 #
 # Your script should run unchanged on a laptop and on a machine with a GPU. A tensor's memory is on the *device* given
-# by `t.device`, such as `cpu`, `cuda` or Apple's `mps`, and an operation runs on its operands' device. An index tells
-# several GPUs apart: `cuda:1`. Without an index, `cuda` means the current one, so `torch.device("cuda")` and
-# `torch.device("cuda:0")` are not equal.
+# by `t.device`, such as `cpu`, `cuda` or Apple's `mps`, and an operation runs on its operands' device. If there are
+# several GPUs, an index tells them apart, as in `cuda:1`. Without an index, `cuda` means the current one, so
+# `torch.device("cuda")` and `torch.device("cuda:0")` are not equal.
 #
 # Choose the device once, at the top of the script. You'll often see this line:
 #
@@ -667,11 +669,11 @@ with probes.TwoDevices() as gpu:
 # - A Python number has no device.
 # - In an elementwise operation, a 0-dim tensor on the *CPU* works like a Python number. `torch.stack` and `torch.cat`
 #   make no such exception. The reverse raises an error: to read the 0-dim
-#   `on_gpu.sum()`, the program would have to wait for the GPU. `on_gpu.sum().item()` and `on_gpu.sum().cpu()` wait.
+#   `on_gpu.sum()`, the program would have to wait for the GPU. `on_gpu.sum().item()` and `on_gpu.sum().cpu()` do wait.
 # - A CPU tensor in brackets can index a tensor on the GPU.
 #
-# `torch.arange(3)` shows a common mistake: it creates a tensor on the default device, here the CPU, whatever the device
-# of the other operand. The last line shows the fix: `device=on_gpu.device`.
+# `torch.arange(3)` shows a common mistake: it creates a tensor on the default device, here the CPU, regardless of the
+# other operand's device. The last line shows the fix: `device=on_gpu.device`.
 #
 # Would your `attention` run on a GPU?
 
@@ -683,7 +685,7 @@ with probes.TwoDevices() as gpu:
 # %% [markdown]
 # ## A module that moves as a whole
 #
-# If a model runs on your laptop but raises an error about two devices on a machine with a GPU, one of its tensors
+# If a model runs on your laptop, but on a machine with a GPU it raises an error about two devices, one of its tensors
 # probably didn't move with it. A *module* is an object of a class that inherits from `nn.Module`: `__init__` calls
 # `super().__init__()` and then creates the tensors, and `forward` computes the result when you call `module(x)`.
 #
@@ -749,10 +751,12 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # optimizer would train it, even though it's meant to be constant. Use a buffer for constants.
 #
 # Only the parameter and the buffer are in the `state_dict`, so only they are saved. A buffer that can be recomputed
-# doesn't have to be: with `register_buffer(name, tensor, persistent=False)`, it moves but isn't saved.
+# doesn't have to be saved: with `register_buffer(name, tensor, persistent=False)`, it moves with the module but isn't
+# in the `state_dict`.
 #
-# The optional section *The digits on any device*, below, has the digits script for any device, and says what's
-# different about a real GPU. In lab 3, one of the network's layers doesn't learn at all, again without an error.
+# The optional section *The digits on any device*, below, contains a version of the digits script that runs on any
+# device, and explains what's different about a real GPU. In lab 3, one of the network's layers doesn't learn at all,
+# again without an error.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -898,7 +902,8 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # - Tell a batch from a sample by the number of dimensions, never by a size.
 # - `reshape` keeps the order of the elements; `permute` changes it. Test with values and sizes that all differ.
 # - Broadcasting aligns shapes from the right.
-# - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set later scores to minus infinity before the softmax.
+# - Attention: `softmax(q @ k.mT / sqrt(d)) @ v`; if it's causal, set the scores of later positions to minus infinity
+#   before the softmax.
 # - Several heads: project, split, attend, merge (`transpose(1, 2).flatten(2)`), project.
 # - A view can split any dimension, and join two if the outer stride is the inner size times the inner stride.
 # - All operands must be on the same device, except for Python numbers and CPU indices in brackets and, in elementwise
@@ -921,7 +926,7 @@ for kind in (AsAttribute, AsParameter, AsBuffer):
 # %% [markdown]
 # ## Further practice
 #
-# The core ends here. The sections below go on from it, and earn no points.
+# The core ends here. The sections below build on it but earn no points.
 
 # %% [markdown]
 # ## The digits on any device
@@ -959,16 +964,17 @@ with probes.TwoDevices() as gpu:
 #
 # `inputs, targets = inputs.to(where), targets.to(where)`
 #
-# Both then reach 88.2%, since the pretend GPU computes on the CPU. The initial weights are the same because they're
-# drawn on the CPU before they're moved. `rows` can stay on the CPU, since it's an index. If your machine has a GPU,
-# `train(device())` trains on it; the accuracy may differ a little.
+# Both runs then reach 88.2%, since the pretend GPU computes on the CPU. The initial weights are the same because
+# they're drawn on the CPU before they're moved. `rows` can stay on the CPU, since it's an index. If your machine has a
+# GPU, `train(device())` trains on it; the accuracy may differ a little.
 
 # %% [markdown]
-# With a real GPU, these are the first three differences that you'll meet:
+# With a real GPU, these are the first three differences that you'll notice:
 #
 # - It works *asynchronously*: a call returns before its result is computed. To time it, call
 #   `torch.accelerator.synchronize()` before you start the clock and before you stop it.
-# - It adds in a different order, so results differ by rounding. Compare with `torch.allclose`, not `torch.equal`.
+# - It adds numbers in a different order, so results differ because of rounding. Compare with `torch.allclose`, not
+#   `torch.equal`.
 # - Apple's `mps` has no float64, so a tensor with NumPy's default dtype can't be moved there.
 
 # %% [markdown]
@@ -992,9 +998,9 @@ print(tuple(torch.einsum("btd->d", query).shape))
 # %% [markdown]
 # ## Which tensors are contiguous?
 #
-# Many texts list operations that make a tensor non-contiguous. It depends on the strides, though. `narrow(dim, start,
-# length)` keeps a range of one dimension, like a slice, and `select(dim, index)` keeps one index and drops the
-# dimension. Which of these eight tensors are contiguous?
+# Many texts list operations that make a tensor non-contiguous. What matters, though, is the strides.
+# `narrow(dim, start, length)` keeps a range of one dimension, like a slice, and `select(dim, index)` keeps one index
+# and drops the dimension. Which of these eight tensors are contiguous?
 
 # %% example
 for text, t in {
@@ -1010,9 +1016,9 @@ for text, t in {
     print(f"{text:26} shape {tuple(t.shape)!s:8} strides {t.stride()!s:8} {t.is_contiguous()}")
 
 # %% [markdown]
-# Four of them are: adjacent rows have no gaps, but a column does. `grid[:1].T` is a single row, turned into a column:
-# its six elements are adjacent in memory, and the stride of a dimension of size 1 doesn't count. `grid.expand(4, 6)`
-# has nothing to stretch, so its strides are still those of `grid`.
+# Four of them are: there are no gaps between adjacent rows, but there are gaps within a column. `grid[:1].T` is a
+# single row, turned into a column: its six elements are adjacent in memory, and the stride of a dimension of size 1
+# doesn't count. `grid.expand(4, 6)` has nothing to stretch, so its strides are still those of `grid`.
 #
 # Adjacent dimensions that can be joined form a block. A contiguous tensor is a single block, and `grid.T` consists of
 # two. A view is possible if each new dimension stays within one block. `channels_last` below is a batch of images in a
@@ -1051,7 +1057,7 @@ hint(
 # %% [markdown]
 # ## The device of a sum
 #
-# Could you tell whether `a + b` raises an error from the shapes and devices alone? The rules are those of *A second
+# From the shapes and devices alone, could you tell whether `a + b` raises an error? The rules are those of *A second
 # device*, and broadcasting doesn't affect them.
 #
 # ### Your turn: sum_device
@@ -1068,7 +1074,7 @@ hint(
 
 # %% [markdown]
 # Only the number of dimensions counts: with a tensor on a GPU, a CPU tensor of shape `()` works, but one of shape
-# `(1,)` raises an error, although it has only one element, too. That's why `losses.mean()` on the CPU can work where
+# `(1,)` raises an error, although it, too, has only one element. That's why `losses.mean()` on the CPU can work where
 # `losses.mean(dim=0, keepdim=True)` raises an error.
 
 # %% [markdown]
@@ -1091,8 +1097,8 @@ hint(
 # %% exercise: Normalize points=4 level=medium further
 
 # %% [markdown]
-# By default, `mean` aligns with W: for most sizes, that raises an error, but if W equals C, the result is wrong without
-# one. With shape `(C, 1, 1)`, it aligns with the channels.
+# By default, `mean` aligns with W: for most sizes, that raises an error, but if W equals C, there's no error and the
+# result is wrong. With shape `(C, 1, 1)`, it aligns with the channels.
 #
 # Why would `persistent=False` be wrong for `mean` and `std`?
 
@@ -1247,7 +1253,7 @@ hint(
 
 # %% answer [markdown]
 # If two floats are within a factor of two of each other, their difference is exact, so a large distance from the origin
-# doesn't cost any digits. The squares can go wrong, though: in float32, they underflow for points 1e-25 apart and
+# doesn't cost any precision. The squares can go wrong, though: in float32, they underflow for points 1e-25 apart and
 # overflow for points 1e20 apart.
 
 # %% [markdown]
@@ -1311,7 +1317,7 @@ hint(
 
 # %% [markdown]
 # The order of the cases matters. A named tuple is also a tuple, so test for `_fields` first. And a function that cast
-# every tensor would damage the labels, without an error. PyTorch has a similar internal function,
+# every tensor would silently corrupt the labels. PyTorch has a similar internal function,
 # `torch.utils._pytree.tree_map`.
 #
 # `to` also takes `non_blocking=True`. With it, a copy to a GPU from *pinned* memory, which the operating system never

@@ -52,8 +52,8 @@ here = use_device()  # creates new tensors on the GPU if there is one
 # ## A layer that never learns
 #
 # This is lab 1's script with its three fixes, which got 88% right. Since then, someone has replaced ReLU, which sets
-# negative numbers to zero, with NumPy's `maximum`. At first, `.numpy()` raised an error, so they followed its advice
-# and added `.detach()`. Run the cell.
+# negative numbers to zero, with NumPy's `maximum`. At first, `.numpy()` raised an error, so they followed the error
+# message's advice and added `.detach()`. Run the cell.
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -91,9 +91,9 @@ print(f"right for {(guesses == digits[1500:]).float().mean():.0%} of the images 
 # %% [markdown]
 # ## One derivative, three ways
 #
-# A training step needs a derivative for each of the network's 4,810 parameters. Start with a single one: that of the
-# polynomial $x^3 + 2x^2 - 5x + 3$ at $x = 2$. A derivative is a slope: how much the value changes per unit of $x$, for
-# a small change in $x$.
+# A training step needs a derivative for each of the network's 4,810 parameters. Start with just one derivative: that of
+# the polynomial $x^3 + 2x^2 - 5x + 3$ at $x = 2$. A derivative is a slope: how much the value changes per unit of $x$,
+# for a small change in $x$.
 #
 # The first way is to work it out by hand. It's $3x^2 + 4x - 5$, which is 15 at $x = 2$.
 #
@@ -169,8 +169,8 @@ hint(
 # %% [markdown]
 # By the product rule, each step replaced the slope with `slope * x + value`, using the value from before the step. You
 # carried the derivative *forward*, along with the value. For the network's 4,810 parameters, that would take 4,810
-# passes, or one pass that carries 4,810 slopes, which is as much work. Autograd goes forward once, recording what it
-# does, and then *backward* once, for all the parameters.
+# passes, or one pass that carries 4,810 slopes, which is just as much work. Autograd goes forward once, recording what
+# it does, and then *backward* once, for all the parameters.
 
 # %% [markdown]
 # ## What is recorded?
@@ -260,9 +260,9 @@ show_graph((p.sin() + 1).sum(), {"p": p})
 
 # %% [markdown]
 # What happens where paths meet? The next picture starts with the values of the *forward pass*, the computation itself.
-# Step through the *backward pass*, autograd's way back, from there. Each box receives a number in red: how much the
-# result changes per unit change in that box's value. It sends such slopes on to the next boxes. Two paths reach
-# `product`, and two reach `right`. What do you expect each of the two to receive?
+# From there, step through the *backward pass*, in which autograd works its way back. Each box receives a number in red:
+# how much the result changes per unit change in that box's value. It then sends slopes of the same kind on to the next
+# boxes. Two paths reach `product`, and two reach `right`. What do you expect each of the two to receive?
 
 # %% example
 left, right = torch.tensor(2.0, requires_grad=True), torch.tensor(3.0, requires_grad=True)
@@ -332,7 +332,7 @@ for text, tensor in {"w1": w1, "w2": w2, "w3": w3}.items():
 # calls, returns a tensor that shares memory with `t` but has no history.
 #
 # If a parameter doesn't learn, check first whether it's a leaf that requires grad. The weights of the script's two
-# layers are. So the cut must be between one of them and the loss.
+# layers pass this check. So the cut must be between one of the layers and the loss.
 
 # %% [markdown]
 # ## A matrix expression by hand
@@ -396,9 +396,9 @@ hint(
 # %% exercise: manual_grads points=3 level=medium
 
 # %% [markdown]
-# `b` is added to every sample, so its gradient is a sum over the samples. That's general: what broadcasting stretches
-# on the way forward is summed on the way back, and what's summed on the way forward is stretched on the way back. So a
-# gradient always has its tensor's shape.
+# `b` is added to every sample, so its gradient is a sum over the samples. This holds in general: what broadcasting
+# stretches on the way forward is summed on the way back, and what's summed on the way forward is stretched on the way
+# back. So a gradient always has its tensor's shape.
 #
 # You needed the residuals, `X` and `W`. The graph keeps the residuals and `X` for `backward`, but `W` only if `X`
 # requires grad too. The forward pass has one matrix product and the gradients have two, so a backward pass costs about
@@ -413,13 +413,13 @@ hint(
 # %% [markdown]
 # ## Backward in plain Python
 #
-# You derived the gradients of one expression. `backward` works for any expression, although all that it knows is how to
-# differentiate a single operation. You'll now write it yourself, for numbers instead of tensors.
+# You derived the gradients of one expression. `backward` works for any expression, although all it knows is how to
+# differentiate individual operations. You'll now write it yourself, for numbers instead of tensors.
 #
 # A recorded computation is sometimes called a *tape*: a list of steps, in the order in which they ran. Here, each step
 # has an operation, the names of its inputs, and the name of its output. `run_forward` follows a tape from top to bottom
-# and computes all values. The tape below is one *neuron*, a weighted sum of its inputs plus a bias, passed through
-# `tanh`, and its loss.
+# and computes all values. The tape below computes one *neuron*, a weighted sum of its inputs plus a bias, passed
+# through `tanh`, and its loss.
 
 
 # %% given
@@ -487,16 +487,16 @@ hint(
 # On paper, the last step sends -0.5379 to `residual` twice, once for each input, which adds up to -1.0758. That's all
 # that `backward` does: it goes back through what was recorded, and each step multiplies and adds.
 #
-# Such a walk back is called *reverse mode*. It gives the slopes of one result with respect to all values. In *forward
-# mode*, which `value_and_slope` used, one walk gives the slopes of all values with respect to one input. PyTorch's
-# `torch.func` has both: `jacrev` builds a Jacobian row by row with walks back, and `jacfwd` column by column with walks
-# forward.
+# A backward walk like this is called *reverse mode*. It gives the slopes of one result with respect to all values. In
+# *forward mode*, which `value_and_slope` used, one walk gives the slopes of all values with respect to one input.
+# PyTorch's `torch.func` has both: `jacrev` builds a Jacobian row by row with backward walks, and `jacfwd` builds it
+# column by column with forward walks.
 #
 # Your function can train a network that tells even digits from odd ones. The next cell writes its tape: three hidden
 # neurons that take the 64 pixels, one neuron that makes the guess, and the last two steps of `neuron_tape`. The target
 # `y` is 1 for an even digit and -1 for an odd one. For each of the 1,500 training images, the cell changes every
-# parameter a little, against its slope, which takes a few seconds in all. Which of your function's slopes does this
-# update not use?
+# parameter a little, in the direction opposite to its slope. The whole cell takes a few seconds. Which of your
+# function's slopes aren't used in these updates?
 
 
 # %% scratch
@@ -535,14 +535,14 @@ except NotImplementedError:
 
 # %% answer [markdown]
 # Those of the pixels, the target and the steps' outputs: 461 of the 660. The outputs' slopes are needed on the way
-# back, but not afterward. After one pass over the images, the network is right for 92% of the unseen ones. With seeds 0
+# back, but not afterward. After one pass over the images, the network gets 92% of the unseen ones right. With seeds 0
 # to 4, we measured 85% to 92%.
 
 # %% [markdown]
 # ## A good place to stop
 #
 # You've written `backward` for numbers. In PyTorch, the graph is the tape, and the values are tensors. So a step no
-# longer has one factor for each input: it has one for each pair of a result's element and an input's element. The next
+# longer has one factor for each input: it has one for each pair of an output element and an input element. The next
 # section shows what a node does with such a matrix of factors.
 #
 # When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which
@@ -604,8 +604,8 @@ show_vjp(
 # of its operation's result. The node uses it as its `v`. Your steps passed on a slope times a factor; the node passes
 # on the vector-Jacobian product.
 #
-# Does a node compute its Jacobian to do this? For `exp` applied to 2,000 numbers, it would have 4,000,000 entries. The
-# next cell looks at what the node really keeps.
+# Does a node compute its Jacobian to do this? For `exp` applied to 2,000 numbers, the Jacobian would have 4,000,000
+# entries. The next cell looks at what the node actually keeps.
 
 # %% example
 big = torch.linspace(-1, 1, 2000, requires_grad=True)
@@ -707,19 +707,19 @@ show_saliency(dict.fromkeys(maps, pixels[1500].reshape(8, 8)), maps)
 # %% [markdown]
 # In the middle, where a 0 is empty. Each picture is a row of the Jacobian and took one backward pass: you need one for
 # each output, no matter how many inputs there are. A loss is a single output, so one backward pass computes its
-# derivatives with respect to all of a model's parameters. How many passes would the forward method of
-# `value_and_slope` need, with one slope per pass?
+# derivatives with respect to all of a model's parameters. How many passes would you need if you went forward, as
+# `value_and_slope` does, with one slope per pass?
 
 # %% answer [markdown]
-# One for each parameter: a walk forward gives one column of the Jacobian, and a walk back gives one row. The Jacobian
-# of a loss has a single row and a great many columns, so backward is the better direction.
+# One for each parameter: a forward walk gives one column of the Jacobian, and a backward walk gives one row. The
+# Jacobian of a loss has a single row and a great many columns, so backward is the better direction.
 
 # %% [markdown]
 # ## Gradients accumulate
 #
-# Without `zero_grad`, the digits network learns poorly, and no error tells you so. The reason is that `AccumulateGrad`
-# *adds* to `.grad`, which lets a program call `backward` several times and use the total. The gradient of $x^2$ at 3 is
-# 6.
+# Without `zero_grad`, the digits network learns poorly, and there's no error to warn you. The reason is that
+# `AccumulateGrad` *adds* to `.grad`, which lets a program call `backward` several times and use the total. The gradient
+# of $x^2$ at 3 is 6.
 
 # %% predict: kept_as_first
 # **Predict.** At `x = 3`, you call `backward` on `x**2`, set `first = x.grad`, and call `backward` on a new `x**2`.
@@ -798,9 +798,9 @@ for clear in (True, False):
 # %% [markdown]
 # ## A new graph for every run
 #
-# Only operations on tensors are recorded. Can a model contain an `if` or a `while` anyway? It can. PyTorch builds the
-# graph while the code runs, and a new one for each run. This is called *define-by-run*. In TensorFlow 1, you first
-# defined a graph and then ran it with data.
+# Only operations on tensors are recorded. Can a model still contain an `if` or a `while`? It can. PyTorch builds the
+# graph while the code runs, and builds a new one for each run. This is called *define-by-run*. In TensorFlow 1, you
+# first defined a graph and then ran it with data.
 #
 # So an `if` or a `while` may depend on the values of tensors. And in the middle of a forward pass, a `print` or a
 # debugger can show you any tensor's values. How many divisions will the graph contain for each of the two inputs in the
@@ -826,8 +826,8 @@ show_graph(halve_until_small(x), {"x": x})
 # %% [markdown]
 # For 3, there are two divisions, and the gradient is 0.25; for 100, there are seven, and it's 0.0078. The picture shows
 # the two divisions for 3, but no node for the `while` or its comparison. The graph holds what was done, not what could
-# have been done, so the gradient is right for whichever branch your code took. The comparison itself gets none: if a
-# parameter only decides how often a loop runs, its `.grad` stays `None`.
+# have been done, so the gradient is right for whichever branch your code took. The comparison itself gets no gradient:
+# if a parameter only decides how often a loop runs, its `.grad` stays `None`.
 
 # %% [markdown]
 # ## What cuts the graph?
@@ -874,7 +874,7 @@ finally:
 
 # %% [markdown]
 # - Only `.numpy()` raises an error. `.item()`, `.tolist()` and `.detach()` never even warn.
-# - `float(t)` warns if `t` requires grad, as does a list of such tensors, but usually only once per process.
+# - `float(t)` warns if `t` requires grad, as does converting a list of such tensors, but usually only once per process.
 #   `torch.tensor(t)` warns about the copy, whether or not `t` requires grad.
 # - `torch.tensor(...)` copies the values into a new leaf. With `requires_grad=True`, that's the worst case: `backward`
 #   raises no error, the gradient ends up in the new leaf, and `x.grad` stays `None`.
@@ -940,11 +940,11 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # gradient. The broken network learned as much as it did because an output layer can do a lot with 64 random features.
 
 # %% [markdown]
-# Besides a cut, what else could it mean if a parameter's `.grad` is `None` after `backward`?
+# Other than a cut, what could it mean if a parameter's `.grad` is `None` after `backward`?
 
 # %% answer [markdown]
-# The loss may not use the parameter. The parameter may be frozen, so that it doesn't require grad, or it may not be a
-# leaf, like `w1`. Or something may have set `.grad` to `None` after `backward`, as `zero_grad` does.
+# The loss may not use the parameter. The parameter may be frozen, which means that it doesn't require grad, or it may
+# not be a leaf, like `w1`. Or something may have set `.grad` to `None` after `backward`, as `zero_grad` does.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1089,8 +1089,9 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # the gradient of the loss: finite differences; carrying all slopes forward, as `value_and_slope` does; and `backward`.
 # Someone else wants the Jacobian of the 1,000 outputs for one sample as well.
 #
-# Answer in four to eight sentences. For the gradient of the loss, about how much work does each method take, counted in
-# forward passes, and why? How many backward passes does the Jacobian take? What are finite differences still good for?
+# Answer in four to eight sentences. For the gradient of the loss, about how much work does each method take, measured
+# in forward passes, and why? How many backward passes does the Jacobian take? What are finite differences still good
+# for?
 
 # %% question: cost_of_gradients [markdown] points=2
 # ### BEGIN SOLUTION
@@ -1136,7 +1137,8 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 # %% [markdown]
 # ## Further practice
 #
-# The five sections below are optional. Each has a problem that the core leaves open, and an exercise that solves it.
+# The five sections below are optional. Each presents a problem that the core leaves open, and an exercise that solves
+# it.
 #
 # ## Parameters from starting values
 #
@@ -1151,9 +1153,9 @@ origin.mul_(5)
 print(parameter)
 
 # %% [markdown]
-# It doesn't copy `origin`: like a detached tensor, the parameter shares memory with it.
-# `torch.nn.Parameter(origin.clone())` has its own. Be careful if you cast a parameter afterward: a cast that changes
-# nothing returns the tensor itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
+# It doesn't copy `origin`: like a detached tensor, the parameter shares memory with the original.
+# `torch.nn.Parameter(origin.clone())` has its own memory. Be careful if you cast a parameter afterward: a cast that
+# changes nothing returns the tensor itself, so `w2.float()` is still a leaf, but `w2.double()` isn't.
 #
 # ### Your turn: trainable
 # Create a model's parameters from a dictionary of starting values. Some of the values are counters or masks. Integer
@@ -1220,10 +1222,10 @@ hint(
 # %% exercise: task_gradients points=3 level=easy further
 
 # %% [markdown]
-# `torch.autograd.grad` fits, because it returns new tensors and leaves `.grad` alone. For a parameter that the loss
-# doesn't use, it raises an error. With `allow_unused=True`, it returns `None`; with `materialize_grads=True`, zeros.
-# Now you can detect a conflict: if the dot product of two losses' gradients is negative, a small step of gradient
-# descent on one loss increases the other.
+# `torch.autograd.grad` is the right choice, because it returns new tensors and leaves `.grad` alone. For a parameter
+# that the loss doesn't use, it raises an error. With `allow_unused=True`, it returns `None`; with
+# `materialize_grads=True`, zeros. Now you can detect a conflict: if the dot product of two losses' gradients is
+# negative, a small step of gradient descent on one loss increases the other.
 
 # %% [markdown]
 # ## Accumulating over batches
@@ -1292,8 +1294,9 @@ hint(
 #
 # If a gradient explodes in the middle of a network, there's no `.grad` to look at. A hook is a function that `backward`
 # calls with a tensor's gradient as soon as it's ready. Register one with `t.register_hook(function)`; `t` has to
-# require grad. If the function returns a gradient, it replaces the old one; if it returns `None`, nothing changes. The
-# function must not change its argument in place, because other parts of the graph may receive the same tensor.
+# require grad. If the function returns a gradient, that gradient replaces the old one; if the function returns `None`,
+# nothing changes. The function must not change its argument in place, because other parts of the graph may receive the
+# same tensor.
 
 # %% predict: hook_calls
 # **Predict.** `h` has a hook, and `out = (2 * h).sum() + (3 * h).sum()`. How many times does `out.backward()` call the
@@ -1321,8 +1324,8 @@ print("clamped: x.grad", x.grad.tolist())
 
 # %% [markdown]
 # There's one call, with the sum: 2 from one use and 3 from the other. A hook sees its tensor's whole gradient, never
-# the uses separately. So the second hook clamps 5 to 1, and the factor 10 turns that into an `x.grad` of 10. Clamping 2
-# and 3 separately would give 1 + 1, and an `x.grad` of 20.
+# the contributions of the individual uses. So the second hook clamps 5 to 1, and the factor 10 turns that into an
+# `x.grad` of 10. Clamping 2 and 3 separately would give 1 + 1, and an `x.grad` of 20.
 #
 # That matters in a *residual block*, which computes `x + branch(x)`. As the next picture shows, `x` receives its
 # gradient along two paths: directly from the addition, and through the branch.
@@ -1377,12 +1380,13 @@ hint(
 # ## How large is a graph?
 #
 # If a training loop adds up its losses with `total = total + loss`, the graph of `total` grows with every step. Without
-# `backward`, what the nodes keep fills your memory. If each step calls `backward`, that's freed, and only the small
-# nodes pile up. To detect either, count nodes: start at `grad_fn`, follow `next_functions`, and stop at `None`. Ignore
-# the index in each edge: if the next node's operation has several results, as `unbind` does, it says which one went in.
+# `backward`, the tensors that the nodes keep fill your memory. If each step calls `backward`, those tensors are freed,
+# and only the small nodes themselves pile up. To detect either problem, count nodes: start at `grad_fn`, follow
+# `next_functions`, and stop at `None`. Ignore the index in each edge: if the next node's operation has several results,
+# as `unbind` does, the index says which one was used.
 #
-# The next cell tries it, as a short recursion, on a tensor that's repeatedly added to itself. How many nodes does the
-# graph have after 3, 6, 9 and 12 additions? What will the recursion count?
+# The next cell tries this, with a short recursive function, on a tensor that's repeatedly added to itself. How many
+# nodes does the graph have after 3, 6, 9 and 12 additions? What will the recursion count?
 
 
 # %% given
@@ -1421,9 +1425,9 @@ for _ in range(5):
 print(len(ids), "different ids,", len(nodes), "different nodes")
 
 # %% [markdown]
-# The set of nodes has five entries. The set of ids had only one on our machine: nothing refers to a node after its id
-# was read, so it's freed, and Python may give its id to the next object. The same happens when you traverse the graph
-# of `f(x)` after the result is gone. So store the nodes themselves in your set, not their ids.
+# The set of nodes has five entries. The set of ids had only one on our machine: nothing refers to a node once its id
+# has been read, so the node is freed, and Python may give its id to the next object. The same happens when you traverse
+# the graph of `f(x)` after the result is gone. So store the nodes themselves in your set, not their ids.
 #
 # ### Your turn: graph_size
 # Count the distinct nodes, even in large and deep graphs.
@@ -1480,6 +1484,6 @@ hint(
 # %% [markdown]
 # `backward` has the same problem, and a harder one. It must visit each node only once, and only after the gradients
 # from all edges to that node have arrived. If it ran a node as soon as the first gradient arrived, later ones would be
-# lost: in the graph with `product`, 6 would arrive instead of 12. A tape is already in an order that avoids this, which
-# is called a topological order. For a graph, `backward` first counts each node's incoming edges, and runs the node only
+# lost: in the graph with `product`, 6 would arrive instead of 12. A tape is already in an order that avoids this,
+# called a topological order. For a graph, `backward` first counts each node's incoming edges, and runs the node only
 # when a gradient has arrived along all of them.

@@ -3,8 +3,8 @@
 #
 # You add Dropout and a validation loop to a training script. It now reports 82% where it used to report 88%, and its
 # memory grows with every epoch. You fix the accuracy with one call to `eval()`, and from then on the model trains
-# without Dropout, without an error or a warning. The first cell below is that script. To validate without side effects,
-# you have to *control* the graph: to decide what autograd records, what it keeps, and what gets a gradient.
+# without Dropout, and there's no error or warning. The first cell below is that script. To validate without side
+# effects, you have to *control* the graph: to decide what autograd records, what it keeps, and what gets a gradient.
 #
 # After this lab, you'll be able to
 #
@@ -16,12 +16,12 @@
 # - train on a long sequence with a graph of bounded size.
 #
 # This lab builds on labs 2 and 3. Plan on two sittings of about an hour each, with a break at *A good place to stop*.
-# The four exercises headed *Your turn* are the core. Optional are *Asked in interviews* and the six sections of
-# *Further practice*, which earn no points. All numbers were measured with PyTorch 2.13 on a CPU.
+# The four exercises headed *Your turn* are the core. *Asked in interviews* and the six sections of *Further practice*
+# are optional and earn no points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. Folded cells hold checks and their helpers:
-# run them, but you don't have to read them. The written answer is graded by hand.
+# you have to run them, but you don't have to read them. The written answer is graded by hand.
 
 # %% given
 from time import perf_counter
@@ -51,12 +51,13 @@ here = use_device()  # where new tensors are created: on the GPU if there is one
 # %% [markdown]
 # ## Validation with side effects
 #
-# Validation should measure a model and change nothing. In this script, it measures wrong values and holds on to memory.
-# It's lab 1's digits script, with validation after each epoch and a Dropout layer. In training mode, that layer sets
-# each of its inputs to zero with probability 0.5 and doubles the others, so the network can't rely on any single one.
+# Validation should measure a model and change nothing. In this script, it reports the wrong values and holds on to
+# memory. The script is lab 1's digits script, plus a Dropout layer and validation after each epoch. In training mode,
+# that layer sets each of its inputs to zero with probability 0.5 and doubles the others, so the network can't rely on
+# any single one.
 #
-# `probes.saved_bytes` runs `validate` once more and counts the bytes that its graph holds for `backward`, without the
-# input and the parameters. Run the cell.
+# `probes.saved_bytes` runs `validate` once more and counts the bytes that its graph holds for `backward`, not counting
+# the input and the parameters. Run the cell.
 
 # %% scratch
 pixels = (torch.tensor(load_digits().images, dtype=torch.float32) - 8).flatten(1) / 8
@@ -102,16 +103,16 @@ print(f"each of {len(losses)} losses in the list holds {held:,} bytes for a back
 #
 # At first, only the measurement was wrong: validation ran with about half of the ReLU outputs dropped. Change 1 fixes
 # that, but nothing turns Dropout back on. After the first epoch, the network trains without it, and the accuracy
-# doesn't show that. Change 2 repairs the training. Until change 3, each loss in the list keeps its graph alive.
+# doesn't show that. Change 2 fixes the training. Until change 3, each loss in the list keeps its graph alive.
 #
 # By the end of this sitting, you'll have written a `predict` that makes all three changes unnecessary.
 
 # %% [markdown]
 # ## Recording, off and on
 #
-# If recording is on where you believe that it's off, operations keep memory for a `backward` that never runs, and
-# nothing tells you. So where exactly is it off? The next cell computes the same sum in five places. Which of the five
-# results require grad?
+# If recording is on where you think it's off, operations keep memory for a `backward` that never runs, and nothing
+# tells you. So where exactly is it off? The next cell computes the same sum in five places. Which of the five results
+# require grad?
 
 # %% example
 w = torch.tensor([1.0, 2.0], requires_grad=True)
@@ -164,9 +165,9 @@ with torch.no_grad():
 print("one result:", layers(batch).nbytes, "bytes")
 
 # %% [markdown]
-# Zero bytes. When it's recorded, the pass holds eight results of 32,768 bytes each, one for each Tanh. The arithmetic
-# is the same, so don't expect much of a speedup. On one CPU thread, `no_grad` saved 6% of the time for this model, and
-# 22% for twenty tiny layers, where most of the work is bookkeeping.
+# Zero bytes. With recording on, the pass holds eight results of 32,768 bytes each, one for each Tanh. The arithmetic is
+# the same, so don't expect much of a speedup. On one CPU thread, `no_grad` saved 6% of the time for this model, and 22%
+# for twenty tiny layers, where most of the work is bookkeeping.
 #
 # ### What stays
 #
@@ -208,7 +209,7 @@ for loop in (keep_the_last, keep_losses, keep_detached):
 
 # %% [markdown]
 # Only `keep_losses` grows noticeably: by 256 KiB per batch, the eight results in its graph. `keep_the_last` never holds
-# more than two graphs: that of the running batch, and the previous one, which is freed when `loss` is reassigned.
+# more than two graphs: the current batch's and the previous batch's, which is freed when `loss` is reassigned.
 #
 # So recording costs memory once. What makes it *grow* is keeping a tensor that has a graph. Keep `loss.detach()`
 # instead, or the Python number `loss.item()`.
@@ -288,10 +289,10 @@ hint(
 # %% [markdown]
 # ## A stop in the middle
 #
-# In some losses, a prediction is compared with a *target* that is computed by the same model. A program that learns a
-# game does so: it predicts a position's value, and compares it with its own prediction for the next position. Training
-# may then move the target instead of the prediction. To prevent that, call `detach()` on the target. Its value is
-# unchanged, but no gradient flows back past that point. This is called a *stop-gradient*.
+# In some losses, a prediction is compared with a *target* that is computed by the same model. For example, a program
+# that learns to play a game predicts a position's value, and compares that with its own prediction for the next
+# position. Training may then move the target instead of the prediction. To prevent that, call `detach()` on the target.
+# Its value is unchanged, but no gradient flows back past that point. This is called a *stop-gradient*.
 #
 # Suppose the value of this position is a weight `value`, now 2, and that of the next position is a weight `next_value`,
 # now 3, which happens to be right. With a reward of 1 in between, the prediction is `value`, and the target is
@@ -358,9 +359,9 @@ norm.eval()
 print("eval   : result requires grad", norm(shifted_batch).requires_grad)
 
 # %% [markdown]
-# Under `no_grad`, about half of the elements are still zeroed, and a single batch has moved the running mean from 0:
-# the measurement changes what it measures. In evaluation mode, operations are still recorded. So you need `eval()` for
-# correct numbers; `no_grad` only saves memory and time.
+# Under `no_grad`, about half of the elements are still zeroed, and a single batch has moved the running mean away from
+# 0: the measurement changes what it measures. In evaluation mode, operations are still recorded. So you need `eval()`
+# for correct numbers; `no_grad` only saves memory and time.
 #
 # Afterward, every module should be back in its previous mode. Does `train()` ensure that? The next model has a
 # BatchNorm that was deliberately put in evaluation mode, as is common for pretrained parts.
@@ -469,8 +470,8 @@ for name, parameter in parts.named_parameters():
 # | `no_grad` around the part | no | no | nothing |
 # | `detach()` on the part's result | no | no | everything, until the undetached result is gone |
 #
-# The trunk in the next section will run inside `no_grad`. A frozen one would record nothing either, because its input
-# doesn't require grad, but freezing changes flags that the trunk's other users rely on.
+# The trunk in the next section will run inside `no_grad`. A frozen trunk wouldn't record anything either, because its
+# input doesn't require grad, but freezing changes flags that the trunk's other users rely on.
 #
 # There are two traps. None of the four stops a BatchNorm in training mode from updating its running averages; only
 # `eval()` does. And freezing doesn't clear `.grad`: if an optimizer still holds the parameter, its next step applies
@@ -479,9 +480,9 @@ for name, parameter in parts.named_parameters():
 # %% [markdown]
 # ## A new head on a frozen trunk
 #
-# You have only 20 labeled images for a new task, but also a network for a similar one. You keep all its layers but the
-# last as a *trunk*, and train a new last layer, or *head*. The trunk doesn't learn, so it needs no graph. Someone still
-# uses it with its old head, so it mustn't change.
+# You have only 20 labeled images for a new task, but you also have a network for a similar task. You keep all its
+# layers but the last as a *trunk*, and train a new last layer, or *head*. The trunk doesn't learn, so it needs no
+# graph. Someone is still using it with its old head, so it must not change.
 #
 # ### Your turn: finetune
 # Do this if several heads share a trunk, or if there's no time to train it. Write the training loop: it takes one step
@@ -553,10 +554,10 @@ train_all(trunk, old_head, few, 20, 0.1)
 report("all of the old network, trained", trunk, old_head)
 
 # %% [markdown]
-# From 20 images, the new head gets 75% right after 20 epochs. Without any training, the old network gets 66%, and a
-# network that learns from these images alone gets 72% after 200 epochs; after 20, it's at 68%. With each seed from 1 to
-# 8, the head was the best of the three, one to six points above the network from scratch. The trunk hasn't changed, so
-# with its old head it still reads 89% of the old scans.
+# From 20 images, the new head gets 75% right after 20 epochs. Without any further training, the old network gets 66%,
+# and a network that learns from these images alone gets 72% after 200 epochs; after 20, it's at 68%. With each seed
+# from 1 to 8, the head was the best of the three, one to six points above the network from scratch. The trunk hasn't
+# changed, so with its old head it still reads 89% of the old scans.
 #
 # The last line shows the alternative: if you train all of the old network, it gets 80% of the new scans, but also
 # only 80% of the old ones. So freeze the trunk if other heads rely on it; otherwise, measure both.
@@ -611,9 +612,9 @@ for way in ("sum", "both in one call", "one by one"):
 #
 # ### A long history
 #
-# The graph of a recurrent network grows with the sequence, so that of a long sequence doesn't fit in memory. Such a
-# network reads a sequence one step at a time, and computes a new *state* from the old state and an input, with weights
-# `w`: `h = cell(w, h, x)`. After a thousand steps, the state's graph contains all thousand.
+# The graph of a recurrent network grows with the sequence, so the graph of a long sequence doesn't fit in memory. Such
+# a network reads a sequence one step at a time, and computes a new *state* from the old state and an input, with
+# weights `w`: `h = cell(w, h, x)`. After a thousand steps, the state's graph contains all thousand of them.
 #
 # So you split the sequence into *windows* of `k` steps. The state carries over from window to window, and each window
 # has its own `backward`. This is *truncated backpropagation through time*. Here are two windows of three steps each.
@@ -680,10 +681,11 @@ draw_visits()
 # %% [markdown]
 # The error was right, but its advice was wrong here: the missing graph belonged to an earlier window, which you never
 # wanted to revisit. With `retain_graph=True`, each `backward` goes through *all* windows back to the first, and
-# everything they keep stays in memory. The gradient isn't wrong: each visit belongs to another window's loss, so the
-# sum is exact, with no truncation. But for $m$ windows, you pay for about $m^2/2$ passes through a window. If that's
-# the gradient you want, add up the losses and call `backward` once. And if the optimizer also takes a step after each
-# window, the advice only trades one error for another: the step overwrites weights that the old windows keep (lab 5).
+# everything they keep stays in memory. The gradient isn't wrong: each visit belongs to a different window's loss, so
+# the sum is exact, with no truncation. But for $m$ windows, you pay for about $m^2/2$ passes through a window. If
+# that's the gradient you want, add up the losses and call `backward` once. And if the optimizer also takes a step after
+# each window, the advice only trades one error for another: the step overwrites weights that the old windows keep (lab
+# 5).
 #
 # With a detached state, each `backward` ends where its window begins.
 #
@@ -712,8 +714,8 @@ hint(
 
 # %% [markdown]
 # Now train with it: you want to copy a recurrent network whose weights you can't see. You've recorded 400 of its inputs
-# and states. The next cell fits weights of your own to them, with windows of 1, 20, and all 400 steps, in a few
-# seconds. Which windows do as well as the whole sequence, and what do they hold in memory?
+# and states. In a few seconds, the next cell fits weights of your own to them, with windows of 1, 20, and all 400
+# steps. Which windows do as well as the whole sequence, and how much memory do they hold?
 
 # %% scratch
 torch.manual_seed(0)
@@ -747,9 +749,9 @@ except NotImplementedError:
     print("window_gradients isn't written yet.")
 
 # %% [markdown]
-# Windows of 20 take the loss from 0.690 to 0.015, like the whole sequence. But with our solution, they hold 2,920 bytes
-# at most, however long the sequence is, and the whole sequence holds 51,460 for 400 steps. (Yours may hold half or
-# twice as much, depending on how you write the loss.)
+# Windows of 20 take the loss from 0.690 to 0.015, just as the whole sequence does. But with our solution, they hold
+# 2,920 bytes at most, however long the sequence is, while the whole sequence holds 51,460 for 400 steps. (Yours may
+# hold half or twice as much, depending on how you write the loss.)
 #
 # Windows of 1 only get to 0.096. A weight can affect a loss many steps later. Within a window, the gradient includes
 # that effect; across a cut, it doesn't, even though the state's value crosses the cut. How would you choose `k`?
@@ -889,10 +891,10 @@ except NotImplementedError:
 # - A frozen parameter gets no gradient but lets gradients through; `no_grad` doesn't. An old `.grad` stays when you
 #   freeze a parameter, until something clears it.
 # - `eval()` affects layers; `no_grad` affects recording. Restore each module's mode, not just the model's.
-# - A loss keeps its graph alive, and until `backward` has run, everything its nodes keep. Store numbers or detached
-#   tensors instead.
+# - A loss keeps its graph alive and, until `backward` has run, everything that the graph's nodes keep. Store numbers or
+#   detached tensors instead.
 # - Cut the state between windows. Don't add `retain_graph=True` just because an error message suggests it.
-# - Measure what a technique gains against a baseline without it.
+# - Measure what a technique gains over a baseline without it.
 #
 # | call | what it does or costs |
 # |---|---|
@@ -921,7 +923,7 @@ except NotImplementedError:
 # ## Two paths down a valley
 #
 # The next cell uses your `descend` to take 20 steps down a valley that curves ten times as much across as along. What
-# slows the path down with a learning rate of 0.02, and what with 0.095?
+# slows the path down with a learning rate of 0.02, and what slows it down with 0.095?
 
 
 # %% given folded
@@ -950,8 +952,8 @@ except NotImplementedError:
 
 # %% [markdown]
 # With 0.02, the path soon reaches the floor of the valley, but creeps along it: the value falls from 26 to 3.13. With
-# 0.095, it jumps from one side to the other, but gets to 0.15. The steep direction limits the learning rate, and the
-# flat one needs a large one.
+# 0.095, it jumps from one side to the other, but gets to 0.15. The steep direction limits the learning rate, but the
+# flat direction needs a large one.
 
 # %% [markdown]
 # ## Targets in Q-learning
@@ -967,8 +969,8 @@ except NotImplementedError:
 # *reward*, and reaches the next state. It predicts the total reward that will follow each action: the predictions are
 # `state @ q`, where `q` is a weight matrix. After the step, it knows that its prediction for the action taken should
 # have been close to the *target*: the reward plus `gamma` times the largest prediction for the next state, or just the
-# reward if the program ended there. The target uses `target_q`, an older copy of `q`, or sometimes `q` itself. Either
-# way, it's treated as a constant.
+# reward if the game ended there. The target uses `target_q`, an older copy of `q`, or sometimes `q` itself. Either way,
+# it's treated as a constant.
 
 # %% given
 hint(
@@ -1089,12 +1091,13 @@ for text, run in trials.items():
 # The first line works: addition keeps nothing for `backward`, so it can use the inference tensor. Multiplication has to
 # *save* `y` for the gradient of `w`, which PyTorch refuses to do, because it couldn't detect a change to `y` in the
 # meantime. `detach()` doesn't help, since it returns another inference tensor that shares the same memory. `clone()`,
-# called outside the block, returns a normal tensor. The last two lines would change `y` itself, its flag or its values.
+# called outside the block, returns a normal tensor. The last two lines would change `y` itself, either its flag or its
+# values.
 #
 # `enable_grad` had no effect inside the block. To turn recording back on, use `with torch.inference_mode(False):`.
 # Inside it, operations are recorded and new tensors are normal, but tensors created earlier remain inference tensors.
 #
-# The difference in time is small: three models, tiny and large, ran within 2% of their time with `no_grad`.
+# The difference in time is small: for three models, from tiny to large, the time was within 2% of that with `no_grad`.
 
 # %% [markdown]
 # **Asked in interviews: when do you use `no_grad`, and when `inference_mode`?**
@@ -1145,14 +1148,15 @@ for way in ("baseline: in every epoch", "cached: only once"):
         print("cached_features isn't written yet.")
 
 # %% [markdown]
-# The loss is the same, 0.516. On one CPU thread, the baseline took about 700 ms, and with the cache, it took 80. If you
-# see the error about inference tensors in such a loop, look for the line that *created* the tensor.
+# The loss is the same, 0.516. On one CPU thread, the baseline took about 700 ms, and the version with the cache took
+# 80. If you see the error about inference tensors in such a loop, look for the line that *created* the tensor.
 
 # %% [markdown]
 # ## Gradients of gradients
 #
 # Some losses contain a gradient, so training has to differentiate that gradient. An ordinary `backward` doesn't allow
-# it, because the gradient has no graph. `create_graph=True` records the backward pass too, which gives it one.
+# that, because the gradient has no graph. `create_graph=True` records the backward pass too, which gives the gradient a
+# graph.
 #
 # The next cell computes the derivative of $x^3$, $3x^2$, in three ways; at 3, it's 27.
 
@@ -1224,7 +1228,7 @@ hint(
 # The gradient of a linear function is a constant, so it has no graph to differentiate, and the product is zero.
 # Otherwise, `grad_outputs=v` computes `v @ H`, which equals `H @ v` because the Hessian is symmetric. The other common
 # approach differentiates the sum of `g * v`. Where would you have to detach `v` there, and why? Must you also detach it
-# as `grad_outputs`?
+# when you pass it as `grad_outputs`?
 
 # %% answer [markdown]
 # In the product: `(g * v.detach()).sum()`. If `v` was computed from `x`, the second pass would otherwise go through `v`

@@ -3,8 +3,8 @@
 #
 # You add noise to the training images, as many recipes advise. After a few epochs, the network only gets worse, but
 # nothing raises an error. "Never use in-place operations," says a forum post: never write a result into memory that
-# already holds a tensor. But every optimizer does so at every step. This lab teaches the real rules, starting with
-# exactly that bug in the digits script.
+# already holds a tensor. But every optimizer does so at every step. This lab teaches the real rules, starting with that
+# very bug, in the digits script.
 #
 # After this lab, you'll be able to
 #
@@ -15,7 +15,7 @@
 # - update running averages in a forward pass.
 #
 # You need labs 1 to 3, and `detach` and `no_grad` from lab 4. The core has five exercises, `clamp_params_`,
-# `will_it_fail`, `replace_rows`, `scale_by_average` and `soft_gate`, and takes two sittings of about an hour. The
+# `will_it_fail`, `replace_rows`, `scale_by_average` and `soft_gate`, and takes two sittings of about an hour each. The
 # further practice at the end is optional. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
@@ -91,8 +91,8 @@ def train(pixels, augment):
 train(load_pixels(), add_noise)
 
 # %% [markdown]
-# After four epochs, it only gets worse: from 78% to 26% after ten. Which line is wrong? Write down your guess. At the
-# end of the next section, you'll test it and fix the bug.
+# After four epochs, the accuracy only gets worse: it falls from 78% to 26% after ten. Which line is wrong? Write down
+# your guess. At the end of the next section, you'll test it and fix the bug.
 
 # %% [markdown]
 # ## What writes in place?
@@ -144,8 +144,8 @@ for statement in (
 # Each line ends with the tensor's *version counter*, which goes up with each write that PyTorch notices. Autograd uses
 # it to find writes. In the last line, the values changed but the counter didn't.
 #
-# Why write in place at all? To save memory. The next cell measures the peak amount of newly allocated memory, where
-# `million` holds a million numbers of 4 bytes each. Predict the result on each line.
+# Why write in place at all? To save memory. The next cell measures the peak amount of newly allocated memory. Here,
+# `million` holds a million numbers of 4 bytes each. Predict the result for each line.
 
 # %% example
 million = torch.zeros(1_000_000)
@@ -157,9 +157,9 @@ for text, f in {
     print(f"{text:18} {probes.live_bytes(f, million)['peak']:>9,} bytes")
 
 # %% [markdown]
-# The three lines allocate two new tensors, one, and none. The middle line is as safe as the first: no other name refers
-# to the product, and the product's node doesn't keep it for `backward`. The node of `exp` does keep its result, so
-# `x.exp().add_(1)` fails at `backward` if `x` requires grad. You'll soon see why.
+# The three lines allocate two new tensors, one new tensor, and none, respectively. The middle line is as safe as the
+# first: no other name refers to the product, and the product's node doesn't keep it for `backward`. The node of `exp`
+# does keep its result, so `x.exp().add_(1)` fails at `backward` if `x` requires grad. You'll soon see why.
 #
 # The result of an in-place operation has to fit into its target. What will these three writes do?
 
@@ -218,8 +218,8 @@ print(f"noise in the training images: {(pixels - original)[:1500].std():.1f}")
 # ## Writing to a leaf: an error at once
 #
 # The tensors that you write to most often are parameters. In lab 4, `w -= 0.1 * w.grad` worked only under `no_grad`.
-# Why does it fail otherwise, and does the attempt damage `w`? Below, `a` is a leaf that requires grad, as parameters
-# are, and the cell tries two writes to it. Can you still use `a` afterward?
+# Why does it fail otherwise, and does the attempt damage `w`? Below, `a` is a leaf that requires grad, like a
+# parameter, and the cell tries two writes to it. Can you still use `a` afterward?
 
 # %% example
 a = torch.tensor([2.0], requires_grad=True)
@@ -263,7 +263,7 @@ after("with torch.no_grad(): w -= 1")
 # %% [markdown]
 # The first two create a new tensor, while the optimizer keeps training the old one. With the last three, the optimizer
 # sees the new value. `w.data = w.data - 1` gives `w` new memory, though, so an earlier `w.detach()` or NumPy view keeps
-# the 5. Use the very last one: the write isn't recorded, but it's counted. You'll soon see why that matters.
+# the 5. Use the last one: the write isn't recorded, but it's counted. You'll soon see why that matters.
 #
 # ### Your turn: clamp_params_
 # Some training methods keep every weight in a fixed range by clamping the parameters after each step. Write that step,
@@ -434,9 +434,9 @@ print("skip connection:", (h + torch.relu(h)).tolist(), " in place:", (h + relu_
 # exactly what was computed, which isn't what you meant.
 #
 # How much memory does `inplace=True` save? The next cell runs a batch of 1,024 through eight `Linear(256, 256)` layers,
-# each followed by ReLU, so one activation, the output of a layer, takes 1 MiB. The *peak* is the most newly allocated
-# memory at any time, and *kept* is the memory still held after the forward pass. By how much will `inplace=True` lower
-# each?
+# each followed by ReLU, so one activation, the output of a layer, takes 1 MiB. The *peak* is the largest amount of
+# newly allocated memory at any time, and *kept* is the memory still held after the forward pass. By how much will
+# `inplace=True` lower each?
 
 
 # %% example
@@ -458,10 +458,10 @@ for inplace in (False, True):
 # %% [markdown]
 # ## No error, and a wrong gradient
 #
-# Two kinds of writes make a gradient silently wrong: those to a saved tensor that aren't counted, and those to a value
-# on the way to the result that aren't recorded. First, which writes does the counter miss? Here, `x` is 2 and `y` is
-# its square. The node of `y` keeps `x`, and the correct gradient is 4. Between the forward and the backward pass, the
-# next cell adds 1 to `x`, in one of four ways.
+# Two kinds of writes make a gradient silently wrong: uncounted writes to a saved tensor, and unrecorded writes to a
+# value on the way to the result. First, which writes does the counter miss? Here, `x` is 2 and `y` is its square. The
+# node of `y` keeps `x`, and the correct gradient is 4. Between the forward and the backward pass, the next cell adds 1
+# to `x`, in one of four ways.
 
 # %% predict: uncounted_writes
 # **Predict.** Which of the four ways cause an error at `backward`?
@@ -529,8 +529,9 @@ for text in ("h *= 2", "with torch.no_grad(): h *= 2", "h.data *= 2"):
 # Decide on paper first. For each write, ask in this order:
 #
 # 1. Is it recorded, and is its target a leaf that requires grad, or a view of one? Then it's refused.
-# 2. Do elements of the target share memory? A write with stride 0 is refused. A write to windows that overlap isn't
-#    refused, and it's silent if it's recorded and multiplies them. (*Counted, and still wrong*, below, shows why.)
+# 2. Do elements of the target share memory? A write with stride 0 is refused. A write to overlapping windows isn't
+#    refused, and it's silently wrong if it's recorded and multiplies them. (*Counted, and still wrong*, below, shows
+#    why.)
 # 3. Does a node on the way to the result keep the target when it's written to? Then a counted write fails at
 #    `backward`, and one that isn't counted is silent if it changes numbers that the derivative uses.
 # 4. If no such node keeps it, does the result still read this memory? If not, the write does no harm. If so, a recorded
@@ -941,7 +942,7 @@ hint(
 
 # %% [markdown]
 # `h *= g` can stay. The product `x * w` keeps `x`, `w` or both, `exp` keeps its output, and no earlier node keeps `h`.
-# But this write doesn't lower the peak of memory, because autograd copies `h` first.
+# But this write doesn't lower the peak memory, because autograd copies `h` first.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -1042,7 +1043,7 @@ hint(
 # forbidden with autograd: they erase the history and give silently wrong gradients. Please use `.data` instead, or at
 # least `no_grad`."
 #
-# Answer in four to eight sentences. What's wrong with each claim and each of the two proposals? What question do you
+# Answer in four to eight sentences. What's wrong with each claim and each of the two proposals? What question would you
 # ask to decide whether one of your `+=` statements is safe?
 
 # %% question: review_answer [markdown] points=2
@@ -1072,8 +1073,8 @@ hint(
 # - A node keeps what its derivative needs: inputs, outputs, tensors of its own, or nothing. At `backward`, the version
 #   counter reveals a counted write to a saved tensor.
 # - A recorded write is part of the history, even through a view. An overwritten value gets a gradient of 0.
-# - A write through a view whose elements overlap, as from `unfold`, is recorded and counted, but if it does more than
-#   add a constant, its gradient may be silently wrong.
+# - A write through a view whose elements overlap, such as one from `unfold`, is recorded and counted, but if it does
+#   more than add a constant, its gradient may be silently wrong.
 # - Write to memory that nothing else refers to: a clone, or a fresh result that its own node doesn't keep.
 #
 # | write | what happens |
@@ -1091,7 +1092,7 @@ hint(
 # Ask yourself three questions before you write in place:
 #
 # - What else refers to this memory?
-# - Does a node keep the old values, and would its counter catch the change?
+# - Does a node keep the old values, and would the version counter catch the change?
 # - Would my tests notice if only the gradients were wrong?
 #
 # In lab 6, you'll write the training loop and an optimizer that updates in place.
@@ -1132,7 +1133,7 @@ with warnings.catch_warnings(record=True) as caught:
 # ## Rescaling in place
 #
 # A function that writes in place should say so in its name. Otherwise, it surprises any caller that holds the same
-# memory under another name, such as a view or a NumPy array. Its own lines also read numbers that it has already
+# memory under another name, such as a view or a NumPy array. Its own later lines also read numbers that it has already
 # changed.
 #
 # ### Your turn: rescale_rows_
@@ -1311,8 +1312,8 @@ hint(
 # The numbers are restored. Is everything else? Think of a graph that was recorded before the call and keeps `w`.
 
 # %% answer [markdown]
-# The version counter isn't reset. It counted two more writes, and you can't un-count them. A graph that keeps `w` will
-# refuse its backward pass, even though `w` holds the right numbers again.
+# The version counter isn't reset. It counted two more writes, and you can't un-count them. A backward pass through a
+# graph that keeps `w` will fail, even though `w` holds the right numbers again.
 #
 # You can write through `w.data`: the counter ignores such writes. That's safe if the loss calls `autograd.grad` only on
 # graphs that it records itself: the right numbers are back before any other backward pass. Or evaluate the loss first
@@ -1401,7 +1402,7 @@ hint(
 # %% exercise: outcome points=4 level=hard further
 
 # %% [markdown]
-# At `[0.5, 2.0]`, which of the functions `fickle` to `picky` are silent?
+# At `[0.5, 2.0]`, which of the functions from `fickle` to `picky` are silent?
 #
 # `torch.autograd.gradcheck` is PyTorch's own judge. It checks the whole Jacobian, and it passes your own tensor to
 # every call: after `gradcheck(touchy, x)`, `x` has different values. Would you run such a judge in every test run, or

@@ -4,7 +4,7 @@
 # You train a network. The loss falls in every epoch and no line raises an error, but in the end, the network still
 # misreads one image in eight. Is it the optimizer, the number of epochs, the data, or a bug? In this lab, you'll write
 # the parts of a training script, find out which can fail silently, and put them together into a script that reads 97%
-# of a random test set right. Only some of that gain comes from better training, and you'll measure how much.
+# of a random test set correctly. Only some of that gain comes from better training, and you'll measure how much.
 #
 # After this lab, you'll be able to
 #
@@ -12,14 +12,14 @@
 # - write Adam, and say how its weight decay differs from L2;
 # - accumulate gradients exactly;
 # - stop early, and restore the weights of the best epoch;
-# - choose between several ways of training by a rule, without looking at the test images.
+# - use a rule to choose among several ways of training, without looking at the test images.
 # You need labs 1 to 5. Plan on two sittings of a little more than an hour for the five exercises. All numbers were
 # measured with PyTorch 2.13 on a CPU.
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The folded cell above an exercise contains
-# helpers for its checks: run it, but you don't have to read it. The first cell imports what this lab uses, such as
-# `torch.nn.functional` as `F`.
+# helpers for its checks: you have to run it, but you don't have to read it. The first cell imports what this lab uses,
+# such as `torch.nn.functional` as `F`.
 
 # %% given
 import copy
@@ -98,12 +98,12 @@ print(f"right: {shares[0]:.0%} of the images it trained on, and {shares[1]:.0%} 
 # To choose between two ways of training, you need images that the network doesn't train on. To report a result, you
 # need images that you haven't used for any choice. In this lab, the 1,797 scans are shuffled and split: 1,000 for
 # training, 397 for making choices (*validation*), and 400 that you look at only once, at the end (*test*). Earlier labs
-# made choices by the file's last 297 scans. 64 of those are among the 400, so this test is slightly contaminated.
+# based choices on the file's last 297 scans. Of those, 64 are among the 400, so this test is slightly contaminated.
 #
 # Validation and test images represent data that doesn't exist yet. So the next cell scales the pixels with the mean and
 # standard deviation of the 1,000 training images only: a statistic of all the images would have looked into the future.
-# With scaling, the difference is usually small. It does more harm if an image is in both the training and the
-# validation part: there, the network only has to remember it.
+# With scaling, the difference is usually small. The harm is greater if an image is in both the training and the
+# validation parts: then the network only has to remember it.
 
 # %% example
 digits = load_digits()
@@ -121,10 +121,10 @@ for axes, image, label in zip(every, images[:8], classes[:8], strict=True):
     axes.axis("off")
 
 # %% [markdown]
-# A `TensorDataset` keeps images and labels together: `training[0:16]` is a pair: 16 images and their 16 labels. A
-# `DataLoader` makes batches from a dataset: it shuffles the indices if you ask it to, and splits them into groups. With
-# `drop_last=True`, it leaves out a last batch that's smaller than the others. `len(loader)` is the number of batches.
-# If it makes batches of 64 from the 1,000 images, how large is the last one?
+# A `TensorDataset` keeps images and labels together: `training[0:16]` is a pair of tensors, with 16 images and their 16
+# labels. A `DataLoader` makes batches from a dataset: it shuffles the indices if you ask it to, and splits them into
+# groups. With `drop_last=True`, it leaves out the last batch if that's smaller than the others. `len(loader)` is the
+# number of batches. If the loader makes batches of 64 from the 1,000 images, how large is the last one?
 
 # %% example
 loader = DataLoader(training, batch_size=64, shuffle=True, generator=torch.Generator(here).manual_seed(1))
@@ -193,17 +193,18 @@ except RuntimeError as error:
     print("the last order, with two layers:", str(error).split(":")[0])
 
 # %% [markdown]
-# The first three give equal losses, 0.54 at the end. The other two break a rule each:
+# The first three give equal losses, 0.54 at the end. Each of the other two breaks a rule:
 #
 # - `zero_grad` must not come between `backward` and `step`. It clears the gradient before it's used, and nothing is
 #   learned: the loss is still 2.46.
 # - `step` must come after its own batch's `backward`. In the last order, each step uses the previous batch's gradient.
-#   This layer learns nearly as well, to 0.56, so no one notices. With a second layer, the order raises an error,
-#   because `step` changes weights that `backward` still needs.
+#   This layer learns nearly as well, with a loss of 0.56, so no one notices. With a second layer, the order raises an
+#   error, because `step` changes weights that `backward` still needs.
 #
-# `optimizer.zero_grad()` sets `.grad` of its own parameters to `None`, and `step` skips a parameter whose `.grad` is
-# `None`. It updates every other one, so a gradient left over from earlier work still moves a parameter, even one that
-# you've since frozen. Even a gradient of zeros can: weight decay and momentum, which you'll meet below, also move it.
+# `optimizer.zero_grad()` sets the `.grad` of the optimizer's own parameters to `None`, and `step` skips a parameter
+# whose `.grad` is `None`. It updates all the others, so a gradient left over from earlier work still moves a parameter,
+# even one that you've since frozen. Even a gradient of zeros can: weight decay and momentum, which you'll meet below,
+# then move the parameter anyway.
 #
 # The five orders began with empty gradients. What does the first step use if one is left over, and you clear only after
 # each step?
@@ -243,8 +244,9 @@ hint(
 
 # %% [markdown]
 # You could compute the losses again after the epoch, with the final weights. That's a different number, usually a
-# smaller one, and it costs another pass. Say which one you report. For the same reason, a training loss may be higher
-# than the validation loss without any mistake: it's from earlier weights, and from a network with dropout on.
+# smaller one, and it costs another pass. Say which one you're reporting. For the same reason, a training loss may be
+# higher than the validation loss even though nothing is wrong: it comes from earlier weights, and from a network with
+# dropout on.
 
 # %% [markdown]
 # ## A module and its parts
@@ -296,8 +298,8 @@ print("cast      :", {"plain": parts.plain.dtype, "layers[0].weight": parts.laye
 
 # %% answer [markdown]
 # A ReLU would set every negative logit to zero. Classes that the network considers unlikely would all get the same
-# score, and each such logit would have a gradient of zero, so a sample couldn't raise the score of its own class if
-# that's negative.
+# score, and each such logit would have a gradient of zero, so a sample couldn't raise its own class's score if that
+# score is negative.
 
 # %% given
 hint(
@@ -318,8 +320,9 @@ hint(
 # ## An optimizer by hand
 #
 # SGD moves each number in a parameter by the learning rate times its gradient. What if some gradients are a hundred
-# times larger than others? In the next cell, the loss is a valley whose curvature is a hundred times larger across it
-# than along it. Three optimizers descend it with the same rate, 0.9: SGD, and two that remember earlier gradients.
+# times larger than others? In the next cell, the loss is a valley whose curvature is a hundred times larger across the
+# valley than along it. Three optimizers descend it with the same rate, 0.9: SGD, and two that remember earlier
+# gradients.
 #
 # - SGD with *momentum* keeps a buffer. In each step, it multiplies the buffer by the momentum, 0.9, adds the gradient,
 #   and moves against the buffer instead of the gradient.
@@ -345,8 +348,8 @@ show_paths(
 
 # %% answer [markdown]
 # Momentum and Adam overshoot along the valley and come back. Plain SGD is still far away: it has only moved from -9 to
-# -4.4 along the valley. Across it, it changes sides at each of its 40 steps. A larger rate would help along the valley,
-# but above 1, SGD diverges across it.
+# -4.4 along the valley. Across the valley, it switches sides at each of its 40 steps. A larger rate would help along
+# the valley, but at rates above 1, SGD diverges across it.
 #
 # Adam divides each direction by the size of its gradients, so its first step is just as long along the valley as across
 # it.
@@ -388,8 +391,8 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 #
 # The last term is *weight decay*, which pulls the parameters toward zero. With it, the optimizer is AdamW.
 # `torch.optim.SGD` and `Adam` add `weight_decay * p` to the gradient instead, which is called *L2*. For plain SGD, the
-# two are the same. For Adam, they aren't: how far do AdamW and Adam with L2 move a parameter of 2 in the first step, at
-# a rate of 0.1 and a decay of 0.3, if its gradient is 10? And if it's 0.1?
+# two are the same. For Adam, they aren't. At a rate of 0.1 and a decay of 0.3, how far do AdamW and Adam with L2 move a
+# parameter with the value 2 in the first step if its gradient is 10? What if its gradient is 0.1?
 
 # %% answer [markdown]
 # In the first step, $\hat m / \sqrt{\hat v}$ is the sign of the gradient. AdamW moves the parameter by $0.1 (1 + 0.3
@@ -415,7 +418,7 @@ hint(
 # How much does the correction matter? If the gradient is always 1 and the rate is 0.1, your `adam_step_` moves a
 # parameter by 0.1 in every step. Without the two divisions, it would move by 0.32 in the first step, 0.66 in the
 # twelfth, and still 0.13 in the thousandth. That's because $m$ reaches 96% of its final value within 30 steps, but $v$,
-# with its factor of 0.999, only 63% within a thousand.
+# with its factor of 0.999, reaches only 63% within a thousand.
 #
 # Your state holds two tensors of each parameter's size. A float32 parameter takes 4 bytes, its gradient 4, and the two
 # averages 8. For a model with 7 billion parameters, that's 28, 28 and 56 gigabytes.
@@ -423,7 +426,7 @@ hint(
 # %% [markdown]
 # ## A good place to stop
 #
-# You've written a loop, a module and an optimizer. Next are accumulation, early stopping and the digits script. When
+# You've written a loop, a module and an optimizer. Next come accumulation, early stopping and the digits script. When
 # you return, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
 # cells it needs.
 
@@ -558,24 +561,24 @@ hint(
 # %% exercise: fit points=3 level=medium
 
 # %% [markdown]
-# The best validation loss of many epochs is a lucky one, chosen because it's low. That's why the test images are saved
-# for the end.
+# The best validation loss over many epochs is partly luck: you chose it because it's low. That's why the test images
+# are saved for the end.
 
 # %% [markdown]
 # ## The digits script, trained properly
 #
-# Back to the script that read 88%. It trains on the first 1,500 scans in the file and is judged on the last 297. If you
-# draw the 297 at random instead, will the same script get more of them right?
+# Back to the script that read 88% of the scans correctly. It trains on the first 1,500 scans in the file and is judged
+# on the last 297. If you draw the 297 at random instead, will the same script get more of them right?
 
 # %% answer [markdown]
 # Yes: 94% to 97% across four random splits with five seeds each, compared with 88% to 89% in the file's order. The
 # training is the same, but the file isn't in random order. According to its description, 13 people wrote the digits in
-# the scans. If each person's scans are together, which the file doesn't record, most of the last 297 are by people that
-# the network has never read.
+# the scans. If each person's scans are together, which the file doesn't record, most of the last 297 are by people
+# whose writing the network has never seen.
 #
-# So a random split answers the question: how well does the network read people it knows? For new people, you'd split
-# by writer; without a record of them, the last 297 scans are the nearest substitute. Report how you split the data
-# along with the result.
+# So the question that a random split answers is: how well does the network read the writing of people it has already
+# seen? For new people, you'd split by writer; without a record of them, the last 297 scans are the nearest substitute.
+# Report how you split the data along with the result.
 
 # %% [markdown]
 # From here on, use this lab's random split and its scaled pixels: 1,000 images for training, 397 for making choices.
@@ -592,9 +595,9 @@ hint(
 # a small improvement, so each row trains three networks. (The cell makes its batches by indexing `training`. A
 # `DataLoader` reads such a dataset one image at a time, so an epoch would take about twice as long.)
 #
-# Fix the rule before you see any result: choose the row whose three networks get the most validation images right, and
-# in a tie, the one that took the fewest epochs. Report the test accuracy of that row, whatever it is. Predict: how many
-# points will each change gain, and which row will win?
+# Decide on the rule before you see any results: choose the row whose three networks get the most validation images
+# right or, in a tie, the one that took the fewest epochs. Report the test accuracy of that row, whatever it is.
+# Predict: how many points will each change gain, and which row will win?
 
 
 # %% scratch
@@ -679,11 +682,11 @@ except NotImplementedError:
 # | 3: AdamW | 60 | 98.0%, 98.0%, 97.7% | 1,166 |
 # | 4: early stopping | 43, 43, 34 | 98.0%, 97.7%, 97.5% | 1,164 |
 #
-# Shuffling gains nothing here, because the split has already mixed the file's order. More epochs gain about two points.
-# After that, nothing gains much: six rows are within 8 of 1,191 images of each other, and at SGD's rate of 0.1, 60
-# epochs are too few. AdamW is mainly faster: after 10 epochs, it's one point better than SGD at 0.3.
+# Shuffling gains nothing here, because the split has already put the scans in random order. More epochs gain about two
+# points. After that, nothing gains much: six rows differ by at most 8 images out of 1,191, and for SGD at a rate of
+# 0.1, 60 epochs are too few. AdamW is mainly faster: after 10 epochs, it's one point better than SGD at 0.3.
 #
-# Early stopping gains no accuracy, but takes 120 epochs instead of 180. With right labels, there's little to protect
+# Early stopping gains no accuracy, but takes 120 epochs instead of 180. With correct labels, there's little to protect
 # the network from. So the rule chooses change 3. (Your functions may round differently, so your winner may differ.)
 
 # %% [markdown]
@@ -802,8 +805,8 @@ except NotImplementedError:
 # accumulate over several batches. You often hear that it has to be called before the forward pass. It doesn't: the
 # order of these two makes no difference. Calling it after the step is equivalent only if no gradient is left over at
 # the start. Between `backward` and `step`, it clears the gradient before it's used. By default, it sets `.grad` to
-# `None`, and the optimizer skips such a parameter. With a gradient of zeros, Adam would still move the parameter,
-# because of its averages.
+# `None`, and the optimizer skips any parameter without a gradient. With a gradient of zeros, Adam would still move the
+# parameter, because of its averages.
 #
 # </details>
 
@@ -840,8 +843,8 @@ except NotImplementedError:
 # - A mean over batches is a mean over samples only if all batches have the same size. The last is often smaller.
 # - Accumulate sums, and divide once. The last window needs its own step.
 # - `state_dict()` isn't a copy. `copy.deepcopy` of it is.
-# - Fix the rule, tie-break included, before you look: choose by the validation images, across several seeds, and report
-#   the result on test images that you haven't used for any choice.
+# - Decide on the rule, including the tie-break, before you look: choose by the validation images, across several seeds,
+#   and report the result on test images that you haven't used for any choice.
 #
 # | call or rule | what it does or costs |
 # |---|---|

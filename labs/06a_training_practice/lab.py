@@ -3,8 +3,8 @@
 #
 # You start a run on Friday evening. On Monday, the loss is where it was after the first hour, and nothing tells you
 # why. You lower the learning rate and start again. It might be better now, or just lucky. Then the machine is taken
-# away in the middle of a run, and the weights that you saved aren't enough to go on as before. In this lab, you'll
-# build the tools for this, and in the end repair Friday's run with them.
+# away in the middle of a run, and the weights that you saved aren't enough to pick up where you left off. In this lab,
+# you'll build tools for these problems, and at the end, you'll use them to repair Friday's run.
 #
 # After this lab, you'll be able to
 #
@@ -57,9 +57,9 @@ from labkit import (
 here = use_device()  # where new tensors are created: on the GPU, if there is one
 
 # %% [markdown]
-# The next cell loads the digits of lab 6, with the same split: 1,000 scans for training, 397 for choices, and 400 for
-# testing, which this lab leaves alone. `scaled` holds their pixels, scaled with the mean and standard deviation of the
-# first 1,000.
+# The next cell loads the digits from lab 6, with the same split: 1,000 scans for training, 397 for making choices, and
+# 400 for testing. This lab doesn't touch the test scans. `scaled` holds their pixels, scaled with the mean and standard
+# deviation of the first 1,000.
 
 # %% given
 digits = load_digits()
@@ -113,8 +113,8 @@ print(f"all zeros: loss {after_20_steps(zeros):.2f}  first layer still zero: {bo
 
 # %% [markdown]
 # On its way to the first layer, the gradient is multiplied by the second layer's weights, which are zero. These weights
-# get no gradient either, because the hidden values are zero. Only the second layer's biases learn. Another value
-# doesn't help: if all weights are equal, and all biases too, the hidden units are equal, get equal gradients, and stay
+# get no gradient either, because the hidden values are zero. Only the second layer's biases learn. No other constant
+# helps either: if all weights are equal, and all biases too, the hidden units are equal, get equal gradients, and stay
 # equal forever. Random weights make them different.
 #
 # ## The loss before the first step
@@ -137,14 +137,14 @@ with torch.no_grad():
 # %% [markdown]
 # The first is close to 2.30. Unscaled pixels give 3.85 and large weights 11.51: in both cases, the network is
 # confidently wrong. A bad initial loss is a sign of a bug, but a good one proves little: the network with the softmax
-# passes with 2.31. Memorizing one batch, which comes below, catches that.
+# passes with 2.31. The next test, memorizing one batch, catches that.
 #
 # ## Memorizing one batch
 #
-# Before a run that takes hours, take a minute to train on a single batch. A network with thousands of parameters should
-# be able to memorize 64 images if it gets the same batch in every step, without dropout, and equal images have equal
-# labels. If it can't at any of several learning rates, there's a bug that no schedule or amount of data will fix.
-# Below, five networks take 100 steps each. Which ones fail?
+# Before a run that takes hours, take a minute to train on a single batch. Without dropout, a network with thousands of
+# parameters should be able to memorize 64 images if it gets the same batch in every step and identical images have
+# identical labels. If it can't at any of several learning rates, there's a bug that no schedule or amount of data will
+# fix. Below, five networks take 100 steps each. Which ones fail?
 
 # %% example
 x, y = scaled[:64], classes[:64]
@@ -178,8 +178,8 @@ show_curves(on_one_batch)
 # %% [markdown]
 # The plain network's loss gets near zero, at 0.007. With a softmax, the loss is 1.59 and can't get below 1.46, as you
 # saw in lab 6's first answer. With the ReLU, the loss is 0.87: where a logit is negative, its gradient is zero. The
-# detached network reaches 0.51, because its last layer still learns. If it's 1,024 wide, that layer memorizes the batch
-# by itself, and the loss is 0.008. So a high loss shows a bug, but a low one rules out only bugs that prevent
+# detached network reaches 0.51, because its last layer still learns. If the network is 1,024 wide, that layer memorizes
+# the batch by itself, and the loss is 0.008. So a high loss shows a bug, but a low one rules out only bugs that prevent
 # memorizing. `check_setup`, below, finds the detached part. Here, a threshold of 0.05 separates the networks that
 # memorize from the others; other networks and rates need other numbers.
 #
@@ -243,12 +243,13 @@ show_curves(sweep)
 
 # %% answer [markdown]
 # 0.03: its validation loss is the lowest for all three seeds, at 0.16, 0.15 and 0.14, compared with 0.19, 0.21 and 0.18
-# for 0.01. With 0.1, the network still learns, but only to about 0.3, and with 0.3, no run gets below 1.4. The largest
-# rate that still learns is close to that edge, and in a longer run, one unlucky batch can be enough to cross it.
+# for 0.01. With a rate of 0.1, the network still learns, but its loss only gets down to about 0.3. With a rate of 0.3,
+# no run gets below 1.4. The largest rate that still learns is close to that edge, and in a longer run, one unlucky
+# batch can be enough to cross it.
 #
-# Short runs favor large rates, because small ones need more steps. After 10 epochs instead of 3, 0.01 and 0.03 come out
-# about equal, both at 0.10 to 0.12. So for lab 6's longer runs, either would do. It uses 0.01, which is farther from
-# the edge.
+# Short runs favor large rates, because small ones need more steps. After 10 epochs instead of 3, rates of 0.01 and 0.03
+# come out about equal, both with losses of 0.10 to 0.12. So for lab 6's longer runs, either would do. That lab uses
+# 0.01, which is farther from the edge.
 #
 # Is 0.03 better than 0.01, or just lucky? If they were equally good, each seed would be a coin toss, and one of the two
 # would win all three in 1 case out of 4. Besides, you picked 0.03 as the best of seven rates on these very seeds, and
@@ -289,14 +290,14 @@ hint(
 # %% [markdown]
 # `torch.optim.lr_scheduler.LambdaLR(optimizer, f)` multiplies the optimizer's own rate by the factor `f(step)`. So give
 # the optimizer the peak rate, and your function a peak of 1: `lambda step: warmup_cosine(step, 10, 60, 1.0)`. Call the
-# scheduler's `step()` after `optimizer.step()`. If you call it before, the first value is skipped, and PyTorch warns
-# you.
+# scheduler's `step()` after `optimizer.step()`. If you call it first, the schedule's first value is skipped, and
+# PyTorch warns you.
 #
 # ### Does the schedule pay?
 #
-# The next cell trains five layers for 120 steps: with a constant rate, and with your schedule without and with its
-# warm-up. Run it with a peak of 0.03, then 0.01 and 0.003. Does the schedule lead to a better result, or leave you more
-# rates to choose from?
+# The next cell trains five layers for 120 steps: first at a constant rate, then with your schedule but no warm-up, and
+# then with the full schedule. Run it with a peak of 0.03, then 0.01 and 0.003. Does the schedule lead to a better
+# result, or leave you more rates to choose from?
 
 # %% scratch
 peak = 0.03
@@ -345,15 +346,15 @@ except NotImplementedError:
 # Mostly, it leaves you more rates to choose from. At a constant 0.03, Adam's first step takes the loss from 2.3 to 6.5;
 # with the warm-up, it never rises like that. At this peak, the cosine alone gives 0.21, 0.26 and 0.30, so each part of
 # the schedule helps. (These are from one CPU thread. At a constant 0.03 or 0.01, rounding differences grow during
-# training, so another number of threads changes the first digit, but not the comparison.) At 0.003, the constant rate
-# does at least as well: it wasn't too large to begin with.
+# training, so a different number of threads changes the first digit, but not the comparison.) At 0.003, the constant
+# rate does at least as well: it wasn't too large to begin with.
 
 # %% [markdown]
 # ## Evaluation
 #
-# A measurement that changes what it measures spoils the next epoch. From lab 4, you know the two switches. `eval()`
-# sets the modes of the layers, but operations are still recorded. `no_grad()` stops recording, but a batch
-# normalization layer in training mode still updates its averages. For validation, you need both.
+# A measurement that changes what it measures spoils the next epoch. You know the two switches from lab 4. `eval()` sets
+# the modes of the layers, but operations are still recorded. `no_grad()` stops recording, but a batch normalization
+# layer in training mode still updates its averages. For validation, you need both.
 #
 # Afterward, everything should be as before. `model.train()` isn't enough: it sets *all* modules to training mode, even
 # a pretrained part that was deliberately kept in evaluation mode.
@@ -375,9 +376,9 @@ hint(
 #
 # ## A good place to stop
 #
-# You can now check a network before a run, choose its rate, and measure it without a trace. Next are a run that stops
-# in the middle, and a list of what to check if one fails. When you come back, your variables may be gone: choose *Run >
-# Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# You can now check a network before a run, choose its rate, and measure it without leaving a trace. Next come a run
+# that stops in the middle and a list of what to check when a run fails. When you come back, your variables may be gone:
+# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Stopping in the middle
@@ -413,10 +414,10 @@ with torch.device("cpu"):
     print("after it, by this state", [two.tolist() for (two,) in eight])
 
 # %% [markdown]
-# It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to another
-# order. It's simplest to save only between epochs. Otherwise, also save the state from before the epoch and the number
-# of batches already read. To resume, restore that state and skip that many batches, and only then restore the other
-# generators, such as dropout's: reading a batch may draw from them too.
+# It reads a different epoch. The loader drew the whole order when the epoch began, so the later state leads to a
+# different order. It's simplest to save only between epochs. Otherwise, also save the state from before the epoch and
+# the number of batches already read. To resume, restore that state and skip that many batches, and only then restore
+# the other generators, such as dropout's: reading a batch may draw from them too.
 #
 # ### Your turn: checkpoint
 # Collect the state that PyTorch holds; the caller keeps track of the epoch and the schedule. The next cell shows how
@@ -447,13 +448,13 @@ hint(
 # ### The digits script, resumed
 #
 # Use your function on the digits script. The next cell trains a network for ten epochs. Then it trains a second one for
-# five, writes a checkpoint to a file, and resumes it in a third one with other initial weights, a new optimizer, and a
-# new schedule. The network has dropout, so it draws random numbers at each step. Everything is on the CPU: with GPUs,
-# also save `torch.cuda.get_rng_state_all()`.
+# five, writes a checkpoint to a file, and resumes the run in a third one with different initial weights, a new
+# optimizer, and a new schedule. The network has dropout, so it draws random numbers at each step. Everything is on the
+# CPU: with GPUs, also save `torch.cuda.get_rng_state_all()`.
 #
-# After ten epochs, are all the weights equal to the last bit? Then leave out one part at a time: add `"optimizer"` to
-# `left_out`, say, and the third run keeps its own. Which of the five can you leave out and still get the same weights?
-# Would the accuracy have told you?
+# After ten epochs, are all the weights equal, down to the last bit? Then leave out one part at a time: add
+# `"optimizer"` to `left_out`, say, and the third run keeps its own. Which of the five can you leave out and still get
+# the same weights? Would the accuracy have told you?
 
 # %% scratch
 left_out: list[str] = []  # parts that aren't restored: "model", "optimizer", "generator", "rng" or "schedule"
@@ -525,7 +526,7 @@ except NotImplementedError:
 # | `"rng"` | 96.2% | 0.028 |
 # | `"schedule"` | 97.5% | 0.15 |
 #
-# The accuracy gives away only the lost weights. Three incomplete checkpoints do even better than the complete one, so
+# The accuracy reveals only the missing weights. Three incomplete checkpoints do even better than the complete one, so
 # compare the weights.
 #
 # Make the schedule before you load the optimizer's state, as `new_run` does. A new `LambdaLR` sets the rate to that of
@@ -534,12 +535,12 @@ except NotImplementedError:
 # %% [markdown]
 # ## The loss doesn't go down: what to check
 #
-# When a run fails, where do you begin? Here are the checks of this lab and the last one, roughly by cost: 1 to 4 take
-# one pass, 5 to 8 a few steps or a look at your data and code, and 9 to 11 whole runs.
+# When a run fails, where do you begin? Here are the checks from this lab and the last one, roughly in order of cost: 1
+# to 4 take one pass, 5 to 8 a few steps or a look at your data and code, and 9 to 11 whole runs.
 #
 # 1. The loss before the first step: is it about $\log$ of the number of classes? If not, is it a mean, or a sum over
 #    the batch? Then look at the inputs' scale and the initial weights.
-# 2. The logits: is none of them negative, and does each row sum to 1? Then there's a softmax at the end that doesn't
+# 2. The logits: are they all nonnegative, and does each row sum to 1? Then there's a softmax at the end that doesn't
 #    belong there.
 # 3. The parameters: is every layer in `named_parameters()` and in the optimizer? A tensor that two modules share is
 #    counted once by `parameters()`, whereas `state_dict()` lists it twice.
@@ -548,7 +549,7 @@ except NotImplementedError:
 #    that you wrote yourself, as in lab 8, returned `None`). Zeros mean that there is a path, but that something on the
 #    way, such as a dead ReLU or weights of zero, lets nothing through.
 # 5. A single batch, always the same: does its loss reach zero without dropout, at some rate? If not, there's a bug, or
-#    the network is too small, or two equal images have different labels.
+#    the network is too small, or two identical images have different labels.
 # 6. The samples: look at a few. Do the labels match the images?
 # 7. The order: does `step` follow its own batch's `backward`, with no `zero_grad` between them (lab 6)?
 # 8. The activations, the gradients and the update ratios: do they have the same scale in every layer? See *Variance
@@ -581,9 +582,9 @@ hint(
 # A forward pass with dropout advances PyTorch's generator, so in a run that should repeat, call your tool inside
 # `with torch.random.fork_rng():`.
 #
-# Try it on eight networks: six of this lab, before any step, one whose last layer was replaced after the optimizer was
-# made, and one whose last layer starts at zero. Which problem does it miss, which item on the list finds that one, and
-# which report is a false alarm?
+# Try it on eight networks: six from this lab, before any training step, one whose last layer was replaced after the
+# optimizer was made, and one whose last layer starts at zero. Which problem does it miss, which item on the list finds
+# that one, and which report is a false alarm?
 
 # %% scratch
 untrained = {
@@ -674,9 +675,9 @@ except NotImplementedError:
 # Now `check_setup` returns `[]`, but `overfit_one_batch(..., 0.05, 100)` still returns `None`: remove the ReLU at the
 # end. After that, it returns 7.
 #
-# Both tools are content, but the loss is the same from epoch 4 on. Neither tool calls the schedule. Print
-# `schedule.get_last_lr()`: after three epochs, the rate is 0. `schedule.step()` is called once per batch, but 5 and
-# `epochs` count epochs, so write `warmup_cosine(n, 5 * 20, epochs * 20, 1.0)`.
+# Neither tool reports a problem, because neither one calls the schedule, but the loss stays the same from epoch 4 on.
+# Print `schedule.get_last_lr()`: after three epochs, the rate is 0. `schedule.step()` is called once per batch, but 5
+# and `epochs` count epochs, so write `warmup_cosine(n, 5 * 20, epochs * 20, 1.0)`.
 #
 # | repaired | training loss after 60 epochs | right |
 # |---|---|---|
@@ -693,7 +694,7 @@ except NotImplementedError:
 # - [ ] With ten classes, an initial loss of 2.30 shows that the network has no bug.
 #   > A good initial loss proves little: the network with the softmax started at 2.31.
 # - [x] If the *mean* cross entropy before the first step is far above $\log$ of the number of classes, the network
-#   gives some right classes much less than an equal share.
+#   gives some correct classes a probability much lower than an equal share.
 #   > Unscaled pixels gave 3.85, and large last weights 11.51. A *sum* over 64 samples is about 147 without a bug.
 # - [ ] If all weights and biases start with the same nonzero value, the hidden units of a layer soon become
 #   different.
@@ -708,7 +709,7 @@ except NotImplementedError:
 # Hint: Which of the four networks passed the first check but failed the second?
 #
 # **Rates and schedules**
-# - [ ] The best learning rate is the largest one with which the loss still falls.
+# - [ ] The best learning rate is the largest one at which the loss still falls.
 #   > With 0.1, the loss still fell, but 0.03 was better for all three seeds.
 # - [x] In its first step, Adam moves each parameter by about the full rate, even if its gradient is small, as long as
 #   it's far above `eps`.
@@ -776,8 +777,8 @@ except NotImplementedError:
 # epoch after it. "The file must be broken," she says.
 #
 # In four to eight sentences, name two things missing from her file that explain the jump, with a small experiment for
-# each that would confirm it. In the end, the network gets 97.7% of the validation images right, much like the run
-# without a stop, which gets 98.5%. How would you show that a repaired script resumes exactly?
+# each that would confirm it. In the end, the network gets 97.7% of the validation images right, much like the
+# uninterrupted run, which gets 98.5%. How would you show that a repaired script resumes exactly?
 
 # %% question: resumed_run [markdown] points=2
 # ### BEGIN SOLUTION
@@ -866,8 +867,8 @@ for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
 # biases. That's good enough for a few layers, or with normalization layers.
 #
 # And the gradients? Two numbers per layer are worth printing in any run: the norm of the gradient, and the *update
-# ratio*, the norm of a step divided by the norm of the weights. What do they look like for the three ways and for
-# `nn.Linear`, with SGD at a rate of 0.1?
+# ratio*, the norm of a step divided by the norm of the weights. What do they look like for the three kinds of initial
+# weights and for `nn.Linear`, with SGD at a rate of 0.1?
 
 # %% example
 for text, deviation in {**drawing, "nn.Linear": None}.items():
@@ -891,10 +892,10 @@ for text, deviation in {**drawing, "nn.Linear": None}.items():
 # ## Which parameters decay?
 #
 # This section is further practice. Weight decay is meant for weight matrices and kernels. By convention, biases and the
-# weights of normalization layers don't decay. You tell an optimizer so with *parameter groups*: a list of dicts, each
-# with the key `"params"` and its own options. Usually, the shape tells you which parameter is which: biases and the
-# weights of most normalization layers have one dimension, while matrices, embedding tables and convolution kernels have
-# two or more.
+# weights of normalization layers don't decay. To tell the optimizer which parameters should decay, use *parameter
+# groups*: a list of dicts, each with the key `"params"` and its own options. Usually, the shape tells you which
+# parameter is which: biases and the weights of most normalization layers have one dimension, while matrices, embedding
+# tables and convolution kernels have two or more.
 #
 # A *frozen* parameter doesn't require grad, and shouldn't be in any group. To freeze all of a module's parameters, call
 # `module.requires_grad_(False)`. Without the underscore, `module.requires_grad = False` only creates a new attribute.
@@ -916,15 +917,15 @@ hint(
 # SGD raises an error.
 #
 # To share a weight between two modules, assign one Parameter to both. Writing `a.weight.data = b.weight.data` instead
-# won't do. That makes two Parameters that share memory. Adam then updates it twice, with two sets of averages. As soon
-# as the model is cast or moved, each Parameter also gets its own memory.
+# won't do. That makes two Parameters that share memory. Adam then updates that memory twice, with two sets of averages.
+# As soon as the model is cast or moved, each Parameter also gets its own memory.
 
 # %% [markdown]
 # ## Clipping
 #
 # This section is further practice. One bad batch can undo an hour of training. *Clipping by the global norm* takes the
 # norm of all gradients, as if they were a single long vector, and if it exceeds a limit, scales them all by the same
-# factor, which preserves their direction. If you accumulate gradients, do it once per window, after the last
+# factor, which preserves their direction. If you accumulate gradients, clip them once per window, after the last
 # `backward`. In the next cell, someone has multiplied one batch's pixels by 100 by mistake.
 
 
@@ -980,8 +981,8 @@ for extra in (False, True):
     print(f"one more draw {extra!s:5}  first {first.tolist()}  second {torch.rand(2, generator=generator).tolist()}")
 
 # %% [markdown]
-# Every later draw gets another number. (On the CPU, `rand` shifts them by one.) So give each purpose, such as the order
-# of the data, its own generator. A `DataLoader` takes one as its `generator`.
+# Every later draw gets a different number. (On the CPU, `rand` shifts them by one.) So give each purpose, such as the
+# order of the data, its own generator. A `DataLoader` takes one as its `generator`.
 #
 # The other half of the problem is arithmetic: a sum of floats depends on its order. In `float32`, `1e8 - 1e8 + 1` is 1,
 # but `1e8 + 1 - 1e8` is 0. A different number of threads may mean a different order. Some operations on a GPU use

@@ -35,9 +35,9 @@ from labkit import Seen, assert_answered, assert_close, assert_letters, check, d
 # ## What a convolution looks for
 #
 # The fully connected network of lab 6 reads 97% of the unseen digits correctly, but it doesn't know which pixels are
-# neighbors: if you shuffled the pixels of all scans in the same way, it would learn equally well. A *convolution* uses
-# them: it slides a small grid of weights, its *kernel*, across the image. At each position, it returns the sum of the
-# weights times the pixels under them.
+# neighbors: if you shuffled the pixels of all scans in the same way, it would learn just as well. A *convolution* takes
+# neighbors into account: it slides a small grid of weights, its *kernel*, across the image. At each position, it
+# returns the sum of the weights times the pixels under them.
 #
 # The 3 x 3 kernel below subtracts the pixels on its left from those on its right. PyTorch expects images as (N, C,
 # height, width), for N samples with C channels, so `[None, None]` adds two dimensions of size 1. Where will the result
@@ -59,7 +59,7 @@ for numbers in (kernel, picture, edges):
 # zeros surrounds the picture, and a 3 x 3 kernel preserves its size. With `stride=2`, the kernel moves two pixels at a
 # time.
 #
-# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels, and for each a *bias*, a number that's added at every
+# `nn.Conv2d(1, 16, 3, padding=1)` learns 16 such kernels, and a *bias* for each one, a number that's added at every
 # position. It returns an image, or channel, for each kernel. Each kernel of the next convolution reads all 16 channels,
 # so its size is 16 x 3 x 3.
 #
@@ -86,8 +86,8 @@ hint(
 # The digit reader below has these four layers, and it's the one that gets a digit in thirteen wrong. Besides ReLUs, it
 # contains two kinds of layers that may be new to you:
 #
-# - `nn.BatchNorm2d` *normalizes* its input: it brings each channel to mean 0 and variance 1. Training then usually
-#   takes fewer steps.
+# - `nn.BatchNorm2d` *normalizes* its input: it shifts and scales each channel to have mean 0 and variance 1. Training
+#   then usually takes fewer steps.
 # - `nn.MaxPool2d(2)` keeps the largest number in each 2 x 2 square. Two of these shrink each side from 8 to 2, so the
 #   last layer gets 32 · 2 · 2 = 128 numbers.
 #
@@ -129,8 +129,9 @@ for _ in range(10):
 print(f"right for {measure(digit_reader, 1):.0%} of the unseen scans")
 
 # %% [markdown]
-# With the same weights and scans, the accuracy is 92% or 93% one at a time, depending on your machine, but 99% all at
-# once. Which layer's output for one scan depends on the other scans in the batch? Which line is missing?
+# With the same weights and scans, the accuracy is 92% or 93% (depending on your machine) if the scans are read one at a
+# time, but 99% if they're read all at once. Which layer's output for one scan depends on the other scans in the batch?
+# Which line is missing?
 
 # %% answer [markdown]
 # `nn.BatchNorm2d`. In training mode, it uses the batch's mean and standard deviation. If the batch is a single scan,
@@ -164,8 +165,8 @@ with torch.no_grad():
 # %% [markdown]
 # ### What are neighbors worth?
 #
-# The next cell shuffles the pixels of all scans alike. On plain and on shuffled scans, it trains the reader and a fully
-# connected network of about the same size, which has a batch norm too.
+# The next cell shuffles the pixels of all scans in the same way. It trains the reader, and a fully connected network of
+# about the same size that also has a batch norm, on both the original and the shuffled scans.
 
 # %% predict: shuffled_pixels
 # **Predict.** Which network reads fewer digits correctly if the pixels are shuffled?
@@ -200,8 +201,8 @@ for make in (make_reader, make_connected):
         print(f"    {text:9} three seeds:", *(f"{share:.1%}" for share in shares))
 
 # %% [markdown]
-# Shuffled, the reader falls from 98 or 99% to about 97%, which is what the fully connected network gets either way.
-# That was so with each of ten seeds. What a convolution gains, it gains from neighbors.
+# With shuffled pixels, the reader falls from 98 or 99% to about 97%, which is what the fully connected network gets
+# either way. This was the case with each of ten seeds. Whatever a convolution gains, it gains from neighboring pixels.
 #
 # ## What a layer promises
 #
@@ -231,9 +232,10 @@ with torch.no_grad():
 #
 # So without `eval()`, your reader wasn't only wrong: each unseen scan also changed it.
 #
-# Now ask eight layers. N counts samples, C the channels of an image, T the steps of a sequence, such as its words, and
-# F the features of each step. `Embedding` looks up a row of its table for each index (for `padding_idx`, see the first
-# further practice), `LSTM` reads a sequence step by step, and `MultiheadAttention` is lab 2's attention.
+# Now ask these questions about eight layers. N counts samples, C the channels of an image, T the steps of a sequence,
+# such as its words, and F the features of each step. `Embedding` looks up a row of its table for each index (for
+# `padding_idx`, see the first section of further practice), `LSTM` reads a sequence step by step, and
+# `MultiheadAttention` is lab 2's attention.
 
 # %% predict: train_and_eval
 # **Predict.** Which of these layers return different values in evaluation mode than in training mode?
@@ -315,8 +317,8 @@ plt.show()
 
 # %% [markdown]
 # *In words:* each norm has a row of panels, one for each sample. The output at [1, 2, 3] depends on the colored inputs.
-# Batch norm takes axis 1 for channels, so it averages row 2 of all three samples. The others treat axis 1 as the steps
-# and average only row 2 of sample 1. So only batch norm mixes samples.
+# Batch norm treats axis 1 as the channels, so it averages row 2 of all three samples. The others treat axis 1 as the
+# steps and average only row 2 of sample 1. So only batch norm mixes samples.
 #
 # The pixels that an output can depend on are its *receptive field*. How large is it after each convolution and each
 # pooling of your reader?
@@ -355,9 +357,9 @@ for size in (1, 4, 16, 64):
 # differently for every scan. Its variance is off, too. The layers after it didn't learn from such inputs, and that cost
 # you seven points.
 #
-# Layer norm returns the same for a sample whatever else is in the batch, so it has nothing to store and nothing to
-# switch. If your batches of images must be small, use `nn.GroupNorm`, which has the same advantage: it normalizes
-# groups of channels within each sample. In a language model, batch norm has another fault: in training, a token's
+# Layer norm returns the same result for a sample, whatever else is in the batch, so it has nothing to store and nothing
+# to switch. If your batches of images must be small, use `nn.GroupNorm`, which has the same advantage: it normalizes
+# groups of channels within each sample. In a language model, batch norm has another drawback: in training, a token's
 # output would depend on later tokens.
 #
 # Let $\mu$ and $\sigma^2$ be the mean and variance of the numbers that share a mean. Layer norm and batch norm compute
@@ -381,9 +383,9 @@ hint(
 # ## A state to pass along
 #
 # The reader was wrong because an output depended on other samples in the call. Here, an output *should* depend on
-# earlier calls, and the mistake is the opposite one: to forget them. A model that writes text computes one *token*, a
-# word or a part of one, appends it, and repeats. For each token, it needs a state from the earlier ones, and if you
-# compute that again each time, it's slow.
+# earlier calls, and the mistake is the opposite one: forgetting them. A model that writes text computes one *token*, a
+# word or a part of one, appends it, and repeats. For each token, it needs a state from the earlier ones, and
+# recomputing that state each time is slow.
 #
 # An LSTM's state keeps its size. Attention's state grows, because it compares each token with all earlier ones. In each
 # head (lab 2), a token has a query, a key, and a value: products of its features with three weights, the *projections*.
@@ -416,8 +418,8 @@ for is_causal in (True, False):
 
 # %% [markdown]
 # In the first layer, a key depends only on its own token. In later layers, it's computed from an output of the layer
-# before, so it stays the same only if no token sees later ones, in *causal* attention. That holds for values, too.
-# Stored keys and values are a *KV cache*.
+# before, so it stays the same only if no token sees later ones, that is, in *causal* attention. That holds for values,
+# too. Stored keys and values are a *KV cache*.
 #
 # Several new tokens in one call need a mask, because none may see a later one. `tril(k)` keeps the numbers on diagonal
 # k and to its left, and `triu(k + 1)` keeps the others. Diagonal 0 starts in the top left corner.
@@ -479,10 +481,10 @@ except NotImplementedError:
     print("This cell needs your attend_next.")
 
 # %% [markdown]
-# We measured several times as many tokens per second with the cache, and the ratio grows with the text. The cache costs
-# memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2 · 32 · 32 · 4096
-# · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share their keys and
-# values.
+# We measured several times as many tokens per second with the cache, and the ratio grows with the length of the text.
+# The cache costs memory instead: for 4,096 tokens in bfloat16, a model with 32 layers of 32 heads and d = 128 stores 2
+# · 32 · 32 · 4096 · 128 numbers of 2 bytes, 2 GiB for one sequence. That's why, in many models, several heads share
+# their keys and values.
 #
 # PyTorch's `scaled_dot_product_attention` doesn't know about the cache: with `is_causal=True`, a single new query would
 # see only key 0, and you'd get no error. Pass it `attn_mask=torch.ones(t, s + t, dtype=torch.bool).tril(s)`, or
@@ -495,9 +497,9 @@ except NotImplementedError:
 #
 # ## Looking inside
 #
-# The digit reader is wrong if you forget `eval()`, so you'd like a norm that doesn't need it. `ScanNorm` takes the mean
-# and variance of each channel in each scan by itself, which is called *instance norm*. The cell below trains with it,
-# on scans like those that a scanner sends: one of the sheets was empty.
+# The digit reader is wrong if you forget `eval()`, so you'd like a norm that doesn't need it. `ScanNorm` computes the
+# mean and variance of each channel separately for each scan, which is called *instance norm*. The cell below trains
+# with it, on scans like those that a scanner would send: one of the sheets was blank.
 
 
 # %% scratch
@@ -560,9 +562,11 @@ finally:
 # - `make_printer` gives each hook its name. A hook defined in the loop itself would print
 #   the last module's name for all of them, because Python looks up the loop's variable only when the hook runs.
 # - If a hook returns something other than None, that replaces the output.
-# - A hook misses what isn't a call of a module: `nn.functional.relu(x)`, or `module.forward(x)` called directly.
+# - A hook misses anything that isn't a call to a module: `nn.functional.relu(x)`, or `module.forward(x)` called
+#   directly.
 #
-# The last line is the model's, whose name is `""`: a forward hook runs once its module's `forward` has returned.
+# The last line is for the model itself, whose name is `""`: a forward hook runs once its module's `forward` has
+# returned.
 #
 # ### Your turn: first_bad
 # One bad number usually leads to more, so you need only the *first* layer with one. `torch.isfinite` is False for inf,
@@ -579,7 +583,7 @@ hint(
 
 # %% [markdown]
 # Now find the layer that made your loss `nan`. The loop stopped before the step, so `own_reader`'s weights are still
-# those that led to it, and `rows` is the batch.
+# those that led to the `nan`, and `rows` is the batch.
 
 # %% scratch
 try:
@@ -589,10 +593,11 @@ except NotImplementedError:
 
 # %% [markdown]
 # What happened in that module? `own_reader[:4](sheets[rows]).isnan().flatten(1).any(dim=1).nonzero()` lists the scans
-# for which it returns nan, and `own_reader[:3](sheets[rows])[34]` is what it got. Fix `ScanNorm`, and train again.
+# for which it returns nan, and `own_reader[:3](sheets[rows])[34]` is the module's input for one of them. Fix
+# `ScanNorm`, and train again.
 
 # %% answer [markdown]
-# It's module 3, the first `ScanNorm`. Scan 34 of this batch is the empty sheet: in three of its channels, the ReLU
+# It's module 3, the first `ScanNorm`. Scan 34 of this batch is the blank sheet: in three of its channels, the ReLU
 # returns only zeros. Their mean and variance are 0, and 0 / 0 is nan. One such scan makes the whole batch's loss nan.
 #
 # Divide by `(x.square().mean((2, 3), keepdim=True) + 1e-5).sqrt()`, as you did in `apply_norm`. All 150 steps run, and
@@ -615,8 +620,8 @@ except NotImplementedError:
 # | two convolutions with the repaired `ScanNorm`, in either mode | 98 to 99% |
 #
 # One layer in the wrong mode cost seven points. The two points between the first row and the third are only about six
-# scans, and the optimizer and the epochs differ too. That convolutions gain something, you know from the shuffled
-# pixels, with more seeds and equal training.
+# scans, and the optimizer and the epochs differ too. The better evidence that convolutions help is the experiment with
+# shuffled pixels, which used more seeds and gave both networks the same training.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -707,11 +712,12 @@ except NotImplementedError:
 #   norm subtracts no mean and adds no bias.
 # - An LSTM's state is (layers times directions, N, hidden). A KV cache holds keys and values, each (N, heads, T, d).
 # - After s cached tokens, new token i sees keys 0 to s + i.
-# - Look for the *first* output that isn't finite, in the order in which modules finish. Add eps under a root.
+# - Look for the *first* output that isn't finite, in the order in which modules finish. Add eps inside the square root.
 #
 # Three questions to ask yourself:
 #
-# - If this layer got other samples in the batch, or one more step, would its output for this sample change?
+# - If the other samples in the batch were different, or the sequence had one more step, would this layer's output for
+#   this sample change?
 # - What does this layer store that isn't trained, and when does it change?
 # - Which module finished first with a number that isn't finite?
 #
@@ -757,8 +763,8 @@ except NotImplementedError:
 # - `requires_grad` stays as it was in the model.
 # - The parameters are new objects. An optimizer created earlier still holds the old ones: it runs without an error but
 #   doesn't update the model, so create it afterward.
-# - The memory is that of `state`. If `state` belongs to another model, training one also changes the other, so copy the
-#   tensors first.
+# - The parameters share their memory with `state`. If `state` belongs to another model, training one also changes the
+#   other, so copy the tensors first.
 # - Two names for one parameter (tied weights) become two parameters, which may still share memory. Tie them again, as
 #   in `model.head.weight = model.table.weight`.
 # - Buffers with `persistent=False` stay on meta, because `state_dict()` leaves them out. The next forward pass fails

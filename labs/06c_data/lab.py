@@ -3,9 +3,9 @@
 #
 # Your scans are image files in ten folders, one for each digit, and you write a dataset that reads them. Nothing raises
 # an error, but the same network now gets 13% of the unseen digits right instead of 98%, and most of each epoch is spent
-# waiting for batches. So you let two other processes read them, and find two new mistakes: both shift their scans by
-# the same "random" numbers, and a dataset without an index yields each item twice. This lab shows how samples get to
-# the network, and how to have them ready in time.
+# waiting for batches. So you have two other processes read the scans, and find two new mistakes: both processes shift
+# their scans by the same "random" numbers, and a dataset without an index yields each item twice. This lab shows how
+# samples get to the network, and how to have them ready in time.
 #
 # After this lab, you'll be able to
 #
@@ -55,9 +55,9 @@ from labkit import assert_answered, assert_close, assert_letters, check, device,
 # %% [markdown]
 # ## Ten folders
 #
-# So far, all your scans have been in one tensor. A collection of photos doesn't fit in memory: it stays on disk, often
-# with a folder for each class, and a training script opens each file when it needs it. Three objects bring samples to
-# the network.
+# So far, all your scans have been in one tensor. A large collection of photos doesn't fit in memory: it stays on disk,
+# often with a folder for each class, and a training script opens each file when it needs it. Three objects bring
+# samples to the network.
 #
 # - A *dataset* has a length, `len(data)`, and returns the sample at an index, `data[i]`.
 # - A *sampler* decides the order of the indices. By default, that's 0, 1, 2, and so on.
@@ -165,7 +165,7 @@ train(load(folders, shuffle=False), unseen)
 #
 # In folder order, each batch contains only one or two different digits. The network forgets the others, and batch
 # norm's averages are those of the last digits. So each batch has to mix the classes. `shuffle=True` also draws a new
-# order for each epoch, from the loader's generator. That's good practice, but in lab 6b, one mixed order for all ten
+# order for each epoch, from the loader's generator. That's good practice, but in lab 6b, one random order for all ten
 # epochs was enough.
 #
 # In either order, most of the time is spent waiting. It isn't the disk: the files are in the system's cache, but your
@@ -245,23 +245,25 @@ draw_lanes({**read, "your program": program}, "seconds")
 # counts to 6.
 #
 # How does a worker get its copy? On Linux, the cell above asks for a *fork*, which copies your process, including
-# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it. Of the
-# next two paragraphs, remember one thing: keep paths in a dataset, not open files.
+# everything that the notebook has defined. A forked worker can't use CUDA if your program has already used it. If you
+# remember only one thing from this paragraph and the next, make it this: keep paths in a dataset, not open files.
 #
 # macOS and Windows *spawn* a new Python process instead, and since Python 3.14, Linux by default uses a *forkserver*.
 # Both need the dataset *pickled*, turned into bytes, so keep paths in it, not open files: 1,500 paths took 52 KB.
 # They also import its class, so put it in a file of its own, not in a notebook, and in a script, start training under
 # `if __name__ == "__main__":`.
 #
-# An exception in a worker reaches your program when its batch is due: as one of the same type, with the worker's
-# traceback as its message. If that type needs more arguments than a message, a RuntimeError arrives instead.
+# An exception in a worker reaches your program when the failed batch is due. The exception that you get has the same
+# type, with the worker's traceback as its message. If that type needs more arguments than a message, a RuntimeError
+# arrives instead.
 #
 # ### What a worker costs
 #
-# Two readers should take half the time, but the way back isn't free. Your program sends a worker a list of indices
-# through a queue. The worker reads the samples and collates them. The default `collate_fn` stacks tensors directly into
-# memory that both processes can see. Tensors made otherwise, such as labels or the results of your own `collate_fn`,
-# are copied there. Through another queue, the worker sends a pickled message that says where the tensors are.
+# Two readers should take half the time, but getting the batches back isn't free. Your program sends a worker a list of
+# indices through a queue. The worker reads the samples and collates them. The default `collate_fn` stacks tensors
+# directly into memory that both processes can see. Tensors made in any other way, such as labels or the results of your
+# own `collate_fn`, are copied there. Through another queue, the worker sends a pickled message that says where the
+# tensors are.
 #
 # The samples below cost nothing to read, so what remains is the cost of sending batches. Does a batch of eight tensors
 # with one number each cost more than a single tensor of eight numbers?
@@ -296,11 +298,11 @@ for tensors, numbers in ((1, 1), (1, 8), (8, 1)):
 # | eight tensors of one number | 0.07 ms | 5.3 ms | 274 ms |
 #
 # Each tensor has its own piece of shared memory, which the worker makes and your program opens. So for small tensors,
-# their number counts: each further one costs about 0.6 ms, but seven more numbers in a tensor almost nothing. A batch
-# of digits has two tensors, so sending it costs about 2 ms. For 100 scans, that's little: reading them takes about
-# 10 to 20 ms. For a single scan, it's more than the reading.
+# what counts is how many there are: each additional tensor costs about 0.6 ms, but seven more numbers in a tensor cost
+# almost nothing. A batch of digits has two tensors, so sending it costs about 2 ms. For 100 scans, that's little:
+# reading them takes about 10 to 20 ms. For a single scan, sending takes longer than reading.
 #
-# The first batch waits for the worker to start. That time varies from run to run much more than with the batch's size.
+# The first batch waits for the worker to start. That time varies much more from run to run than with the batch's size.
 #
 # Let a step take s, reading a batch r, and sending it c. Without workers, an epoch takes about batches · (s + r).
 # Workers read while your program runs its steps, so with n of them, it takes about
@@ -486,8 +488,8 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 
 # %% [markdown]
 # Each worker has a copy of the dataset, and each copy yields everything, so 12 items arrive. (Without workers, it's 6.)
-# Dividing the work is the dataset's own job, and `get_worker_info()` says which worker this is, and of how many. That's
-# further practice: `my_part`, at the end.
+# Dividing the work is the dataset's own job, and `get_worker_info()` says which worker this is and how many there are.
+# That's further practice: `my_part`, at the end.
 #
 # ## A good place to stop
 #
@@ -496,14 +498,14 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 #
 # ## While the step runs
 #
-# Workers can have a batch ready, and still a GPU waits: if the digit reader ran there, each batch would have to be
-# copied to it first. You'll launch that copy one step ahead.
+# Even when workers have a batch ready, a GPU may still have to wait: if the digit reader ran on a GPU, each batch would
+# have to be copied there first. You'll launch that copy one step ahead.
 #
 # A *stream* is a queue of work for the GPU: your program *launches* work into it and continues immediately, and the GPU
 # runs the work in order. An *event* is a mark that you put into a stream; the program, or another stream, can wait
 # until the GPU reaches it.
 #
-# In this lab, which needs no GPU, a thread plays the stream that copies, and a `sleep` plays the copy:
+# In this lab, which needs no GPU, a thread stands in for the stream that copies, and a `sleep` for the copy:
 #
 # | on a GPU | in this lab |
 # |---|---|
@@ -523,7 +525,7 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 #                  steps            step 1  step 2  step 3
 # ```
 #
-# For that, an iterator reads a batch and launches its copy before it yields the previous batch.
+# To do this, an iterator reads a batch and launches its copy before it yields the previous batch.
 #
 # ### Your turn: prefetch
 # Write the iterator; the batches and the function that launches their copies, `move`, are passed in. If you use
@@ -590,8 +592,8 @@ with ThreadPoolExecutor(max_workers=1) as thread:
 # A copy to or from the GPU can be launched, so that the call returns at once, under two conditions:
 #
 # - You ask for it with `to(..., non_blocking=True)`.
-# - The program's side is in *pinned* memory, which the operating system isn't allowed to move. `tensor.pin_memory()`
-#   and `DataLoader(pin_memory=True)` put tensors there.
+# - The tensor on the CPU side is in *pinned* memory, which the operating system isn't allowed to move.
+#   `tensor.pin_memory()` and `DataLoader(pin_memory=True)` put tensors there.
 #
 # Then two things can go wrong.
 #
@@ -632,9 +634,9 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # PyTorch launches into the *current stream*, which is always the same one unless you choose another. Two more calls
 # wait: `loss.item()` for the work launched into it so far, and `torch.cuda.synchronize()` for everything.
 #
-# On a GPU, your `prefetch` needs a second stream. In the stream of the steps, copy 2 would run before step 1 or after
-# it, but never at the same time. Work in the copy's own stream runs after the copy, but work in any other stream has to
-# wait for an event:
+# On a GPU, your `prefetch` needs a second stream. In the stream that runs the steps, copy 2 would run before step 1 or
+# after it, but never at the same time. Work in the copy's own stream runs after the copy, but work in any other stream
+# has to wait for an event:
 #
 # ```python
 # copies = torch.cuda.Stream()
@@ -663,8 +665,9 @@ draw_lanes({"program": host, "stream": device_lane}, "time")
 # whether the loader is the bottleneck?
 #
 # First, train on the same batch again and again, which is always ready. The network learns little, but what remains is
-# the time of the steps, and no loader can beat that. If an epoch hardly gets faster, leave the loader alone. The last
-# measurement avoids the reading: it takes all scans as one batch, so each file is decoded once, and keeps that.
+# the time that the steps take, and no loader can beat that. If an epoch hardly gets faster, leave the loader alone. The
+# last measurement avoids repeated reading: it loads all scans as one batch, so that each file is decoded only once, and
+# keeps that batch.
 
 
 # %% scratch
@@ -699,22 +702,25 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # | the same, with two workers | 99% | 0.38 s | 0.29 s |
 # | decoded once, kept in a tensor | 98% | 0.06 s | 0.01 s |
 #
-# (98 or 99% is the order's luck.) The loader is the bottleneck: without workers, most of an epoch is spent waiting.
+# (Whether it's 98 or 99% depends on the order, by chance.) The loader is the bottleneck: without workers, most of an
+# epoch is spent waiting.
 #
 # With a batch that's always ready, a step took s = 43 ms / 15 = 3 ms, and reading a batch from the folders took r = 147
 # ms / 15 = 10 ms. By the rule, two workers on free cores would need about 15 · (10 + 2) / 2 ms = 0.09 s. Our machine
 # has only two cores, and workers compete with the steps for them: they shortened the wait a little, and slowed the
-# steps down more. A worker that's waiting for a disk frees its core for the training steps. There, r = 618 ms / 15 = 41
-# ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two workers came close. Readers that compute need cores; readers
-# that wait don't.
+# steps down more. A worker that's waiting for a disk frees its core for the training steps. In that case, r = 618 ms /
+# 15 = 41 ms, the rule gives 15 · (41 + 2) / 2 ms = 0.32 s, and two workers came close. Readers that compute need cores;
+# readers that wait don't.
 #
-# Decoding once needs no cores, and it ended the wait. It only works if the decoded samples fit in memory. If they
-# don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure again.
+# Decoding only once needs no extra cores, and it eliminated the wait. It only works if the decoded samples fit in
+# memory. If they don't, decode them once into a file of numbers that's quick to read (`numpy.memmap`), and measure
+# again.
 #
 # So measure before you add workers or prefetching: all they do is save time, and only if the script is waiting for its
-# data. Mixed classes in each batch are about correctness. Lab 7b shows how to see the wait in a profile.
+# data. Mixing the classes in each batch, on the other hand, is a matter of correctness. Lab 7b shows how to see the
+# wait in a profile.
 #
-# The script now gets its data in time, but it doesn't yet know how much memory a step takes.
+# The script now gets its data in time, but you don't yet know how much memory a step takes.
 
 # %% quiz: interview points=3
 # ## Interview questions
@@ -845,16 +851,17 @@ hint(
 # such as file names, and read the contents afterward.
 
 # %% [markdown]
-# Distributed training (lab 11) runs several programs, one per GPU. Each has a number, its rank, and workers of its own,
-# and `get_worker_info()` knows nothing about the other programs, so every rank reads all items. To divide them among
-# the workers of all ranks, number all of these workers, with `Worker(rank * num_workers + id, ranks * num_workers)`.
-# Some of them then get one more item than others. Since ranks wait for each other at each step, a distributed dataset
-# also drops the incomplete last round, or repeats items to fill it.
+# Distributed training (lab 11) runs several programs, one per GPU. Each has its own workers and a number, called its
+# rank, and `get_worker_info()` knows nothing about the other programs, so every rank reads all items. To divide them
+# among the workers of all ranks, number all of these workers, with
+# `Worker(rank * num_workers + id, ranks * num_workers)`. Some of them then get one more item than others. Since ranks
+# wait for each other at each step, a distributed dataset also drops the incomplete last round, or repeats items to fill
+# it.
 
 # %% [markdown]
 # ## Further practice: a checker for copies
 #
-# Of the six lines in "What you have to wait for", you found the wrong one by hand. Write a function that does it.
+# Of the six lines in "What you have to wait for", you found the wrong one by hand. Write a function that finds it.
 #
 # ### Your turn: too_early
 # Which of a program's reads and writes are too early?
