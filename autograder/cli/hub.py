@@ -73,7 +73,6 @@ def hub(
     out.print(f"Starting. In about a minute, open {settings.address}. Stop with Ctrl-C.")
     sys.stdout.flush()
     command = [sys.executable, "-m", "jupyterhub", "-f", str((folder / CONFIG_FILE).resolve())]
-    os.chdir(settings.folder)
     os.execve(sys.executable, command, variables)  # signals reach JupyterHub itself
 
 

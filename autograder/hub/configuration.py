@@ -21,10 +21,12 @@ COURSE = "GRADLAB_COURSE"  # as in labext.exchange_plugins, which imports nbgrad
 STUDENT_CONFIG = Path(str(labext.__file__)).parent / "etc" / "hub"
 START_SECONDS = 300  # a class starts its servers at the same time
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
+# For what grades: a sandbox needs files that its own users can read. The course's folder keeps others out.
+COMMON_UMASK = ("/bin/sh", "-c", 'umask 022 && exec "$@"', "sh")
 
 
 def configure_hub(c: Any, hub: Hub) -> None:
-    """Configure a JupyterHub. Everything that it starts creates files that only their user can read."""
+    """Configure a JupyterHub. Students' servers and the hub itself create files that only their user can read."""
     os.umask(0o077)
     _configure_places(c, hub)
     _configure_login(c, hub)
@@ -122,14 +124,9 @@ def _build_services(hub: Hub) -> list[dict[str, Any]]:
     ]
     for number, course in enumerate(hub.courses, start=3):
         services.append(_build_teaching_service(hub, course, _get_internal_address(hub, number)))
-        watch = [
-            sys.executable,
-            "-m",
-            "autograder.hub.watch_service",
-            str(course.folder),
-            str(hub.exchange / course.name),
-        ]
-        services.append({"name": f"watch-{course.name}", "command": watch, "cwd": str(course.folder)})
+        watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(hub.exchange / course.name)]
+        command = [*COMMON_UMASK, sys.executable, *watch]
+        services.append({"name": f"watch-{course.name}", "command": command, "cwd": str(course.folder)})
     if not hub.is_demo:
         for service in services:
             service["user"] = hub.courses[0].folder.owner()
@@ -143,6 +140,7 @@ def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[s
         "name": get_teaching_service(course.name),
         "url": address,
         "command": [
+            *COMMON_UMASK,
             *(sys.executable, "-m", "jupyterhub.singleuser", f"--ServerApp.root_dir={course.folder}"),
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],

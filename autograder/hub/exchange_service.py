@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,7 +22,7 @@ CACHE_SECONDS = 10  # until a user who has left a group is refused
 
 
 async def serve_exchange(folder: Path, courses: Sequence[str]) -> None:
-    """Serve these courses until the process ends.
+    """Serve these courses until the hub ends the process.
 
     Args:
         folder: The exchange's, with a folder for each course.
@@ -35,7 +36,10 @@ async def serve_exchange(folder: Path, courses: Sequence[str]) -> None:
     application = build_application(os.environ["JUPYTERHUB_SERVICE_PREFIX"], hub_auth, folders)
     server = HTTPServer(application, body_timeout=BODY_SECONDS)
     server.listen(address.port or 80, address.hostname or "127.0.0.1")
-    await asyncio.Event().wait()
+    stop = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    await stop.wait()
 
 
 if __name__ == "__main__":

