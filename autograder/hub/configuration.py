@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +50,24 @@ def _configure_places(c: Any, hub: Hub) -> None:
     c.JupyterHub.hub_bind_url = _get_internal_address(hub, 0)
     c.JupyterHub.db_url = f"sqlite:///{hub.folder / 'jupyterhub.sqlite'}"
     c.JupyterHub.cookie_secret_file = str(hub.folder / "jupyterhub_cookie_secret")
+    teaching = {get_teacher_group(course.name): get_teaching_service(course.name) for course in hub.courses}
+    c.JupyterHub.default_url = lambda handler: _choose_first_page(handler.current_user, teaching)
     c.ConfigurableHTTPProxy.api_url = _get_internal_address(hub, 1)
     c.ConfigurableHTTPProxy.pid_file = str(hub.folder / "jupyterhub-proxy.pid")
     node, proxy = find_node(), find_proxy(hub.proxy)
     if node and proxy:
         c.ConfigurableHTTPProxy.command = [str(node), str(proxy)]
+
+
+def _choose_first_page(user: Any, teaching: Mapping[str, str]) -> str:
+    """Return the page that a user sees after login: a teacher's is in the course. Empty for the user's own server.
+
+    Args:
+        user: The hub's; None before login.
+        teaching: The teaching service by its group of teachers.
+    """
+    groups = [group.name for group in user.groups] if user else []
+    return next((f"/services/{teaching[name]}/lab" for name in groups if name in teaching), "")
 
 
 def _configure_login(c: Any, hub: Hub) -> None:

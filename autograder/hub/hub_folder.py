@@ -40,6 +40,10 @@ def create_settings(folder: Path, course: Path, students: str, teachers: Sequenc
         demo: Whether everyone shares one system user.
         port: Where browsers reach the hub, on this machine.
     """
+    if folder.resolve().is_relative_to(course.resolve()):
+        raise GradlabError(
+            f"{folder} is inside the course, and students' files would be, too", fix="choose another --folder"
+        )
     name, roster = read_course_name(course), Path(students).resolve() if students else None
     document = tomlkit.document()
     document.add(tomlkit.comment(HEAD))

@@ -92,6 +92,7 @@ def assert_others_see_nothing(hub: RunningHub, page: bytes) -> None:
 def test_teachers_work_in_the_course_and_students_do_not(hub: RunningHub) -> None:
     """Slow: see above."""
     prof, ana = hub.log_in("prof"), hub.log_in("ana")
+    assert prof.get("/hub/").url == f"{hub.url}{TEACH}/lab"
     for page in ("lab", "gradlab/desk/", "formgrader"):
         assert prof.get(f"{TEACH}/{page}").status_code == 200
         assert ana.get(f"{TEACH}/{page}").status_code == 403

@@ -1,4 +1,4 @@
-"""nbgrader's configuration of a student's server on a class's JupyterHub."""
+"""nbgrader's configuration of a student's server on a class's JupyterHub: it sets c.ExchangeFactory."""
 
 from labext.exchange_plugins import configure_student
 
