@@ -51,7 +51,7 @@ class ClassExchange:
     """The folder that JupyterLab shows."""
     runs_config: bool
     """See Workspace.runs_config."""
-    pull_pages: Callable[[], None] | None = None
+    fetch_pages: Callable[[], None] | None = None
     """Copies new feedback pages into `exchange`, if that's only a mirror of the real exchange."""
 
 
@@ -71,7 +71,7 @@ def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
         Path(exchange.cache),
         workspace.root,
         workspace.runs_config,
-        functools.partial(mirror.pull_pages, course, lab) if mirror else None,
+        functools.partial(mirror.fetch_pages, course, lab) if mirror else None,
     )
     offered = target.exchange / course / "outbound" / target.lab
     is_fetched = notebook.parent == workspace.fetched_folder / target.lab
@@ -106,9 +106,9 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
         raise SubmissionError(reason[1] if reason else UNEXPLAINED)
     page = _get_page_path(target, new[-1])
     for _ in range(int(wait / POLL_SECONDS) + 1):
-        if target.pull_pages:
+        if target.fetch_pages:
             with contextlib.suppress(ExchangeRefusal):  # the exchange may be starting again
-                await asyncio.to_thread(target.pull_pages)
+                await asyncio.to_thread(target.fetch_pages)
         if page.exists():
             text = page.read_text(encoding="utf-8")
             if reason := UNMARKED.search(text):

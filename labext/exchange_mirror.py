@@ -25,13 +25,13 @@ class ExchangeMirror:
 
     root: Path
 
-    def pull_courses(self, course: str) -> None:
-        """Pull the labs of this course; of all courses of the student if it's empty."""
+    def fetch_courses(self, course: str) -> None:
+        """Fetch the labs of this course; of all courses of the student if it's empty."""
         client = connect_exchange()
         for name in [course] if course else client.list_courses():
-            self.pull_labs(name)
+            self.fetch_labs(name)
 
-    def pull_labs(self, course: str) -> None:
+    def fetch_labs(self, course: str) -> None:
         """Copy the labs that are new or changed, and remove those that are no longer released."""
         client = connect_exchange()
         labs = client.list_labs(course)
@@ -39,9 +39,9 @@ class ExchangeMirror:
             for name in set(os.listdir(folder / "outbound")) - labs.keys():
                 shutil.rmtree(folder / "outbound" / name)
             for name, version in labs.items():
-                self._pull_lab(client, folder, name, version)
+                self._fetch_lab(client, folder, name, version)
 
-    def pull_pages(self, course: str, lab: str) -> None:
+    def fetch_pages(self, course: str, lab: str) -> None:
         """Copy the student's feedback pages for this lab that are new or changed; of all fetched labs if it's empty."""
         client = connect_exchange()
         with self._lock_course(course) as folder:
@@ -59,7 +59,7 @@ class ExchangeMirror:
     def submit_folder(self, course: str, lab: str, folder: Path) -> Receipt:
         return connect_exchange().submit_folder(course, lab, folder)
 
-    def _pull_lab(self, client: ExchangeClient, folder: Path, lab: str, version: str) -> None:
+    def _fetch_lab(self, client: ExchangeClient, folder: Path, lab: str, version: str) -> None:
         target, known = folder / "outbound" / lab, folder / "versions" / lab
         if target.is_dir() and known.is_file() and known.read_text(encoding="utf-8") == version:
             return

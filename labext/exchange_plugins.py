@@ -43,7 +43,7 @@ class HubExchange(nbgrader_exchange.Exchange):  # type: ignore[misc]
     """An exchange whose folder is the student's mirror of the real one."""
 
     @default("root")
-    def _default_root(self) -> str:
+    def _choose_root(self) -> str:
         return str(find_mirror())
 
     @property
@@ -69,10 +69,10 @@ class HubList(HubExchange, nbgrader_exchange.ExchangeList):  # type: ignore[misc
     def init_dest(self) -> None:
         course = self.coursedir.course_id
         with self.report_refusal():
-            self.mirror.pull_courses(course)
+            self.mirror.fetch_courses(course)
             for name in [course] if course else os.listdir(self.root):
                 if self.cached and os.path.isdir(os.path.join(self.cache, name)):
-                    self.mirror.pull_pages(name, "")
+                    self.mirror.fetch_pages(name, "")
         super().init_dest()
 
 
@@ -82,7 +82,7 @@ class HubFetchAssignment(HubExchange, nbgrader_exchange.ExchangeFetchAssignment)
     def init_src(self) -> None:
         if self.coursedir.course_id:
             with self.report_refusal():
-                self.mirror.pull_labs(self.coursedir.course_id)
+                self.mirror.fetch_labs(self.coursedir.course_id)
         super().init_src()
 
 
@@ -92,7 +92,7 @@ class HubFetchFeedback(HubExchange, nbgrader_exchange.ExchangeFetchFeedback):  #
     def init_src(self) -> None:
         if self.coursedir.course_id:
             with self.report_refusal():
-                self.mirror.pull_pages(self.coursedir.course_id, self.coursedir.assignment_id)
+                self.mirror.fetch_pages(self.coursedir.course_id, self.coursedir.assignment_id)
         super().init_src()
 
 
@@ -102,7 +102,7 @@ class HubSubmit(HubExchange, nbgrader_exchange.ExchangeSubmit):  # type: ignore[
     def init_dest(self) -> None:
         if self.coursedir.course_id:
             with self.report_refusal():
-                self.mirror.pull_labs(self.coursedir.course_id)
+                self.mirror.fetch_labs(self.coursedir.course_id)
         super().init_dest()
 
     def copy_files(self) -> None:

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -118,9 +118,9 @@ class ExchangeFolder:
         timestamp, secret = f"{time:%Y-%m-%d %H:%M:%S.%f} UTC", secrets.token_hex(64)
         for name, text in ((TIMESTAMP, timestamp), (SECRET, secret)):
             (folder / name).write_text(text, encoding="utf-8")
-        _sync_files(folder)
+        _flush_files(folder)
         os.rename(folder, self.inbound / f"{student}+{lab}+{timestamp}+{secrets.token_urlsafe(9)}")
-        _sync_path(self.inbound)
+        _flush_path(self.inbound)
         return {"student": student, "timestamp": timestamp, "secret": secret}
 
     def list_pages(self, student: str, lab: str) -> list[PageFile]:
@@ -158,19 +158,15 @@ def compute_page_name(secret: str, notebook: str) -> str:
     return hashlib.md5(secret.encode() + notebook.encode(), usedforsecurity=False).hexdigest()
 
 
-def describe_pages(pages: list[PageFile]) -> list[dict[str, Any]]:
-    return [asdict(page) for page in pages]
-
-
-def _sync_files(folder: Path) -> None:
+def _flush_files(folder: Path) -> None:
     """Wait until the disk has everything in this folder."""
     for place, _, names in os.walk(folder):
         for name in names:
-            _sync_path(Path(place, name))
-        _sync_path(Path(place))
+            _flush_path(Path(place, name))
+        _flush_path(Path(place))
 
 
-def _sync_path(path: Path) -> None:
+def _flush_path(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)

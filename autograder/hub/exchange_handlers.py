@@ -7,6 +7,7 @@ student's name. A course that the user isn't in is answered like one that doesn'
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 from typing import Any
 
 from jupyterhub.services.auth import HubAuth, HubAuthenticated, UserNotAllowed
@@ -16,7 +17,6 @@ from autograder.hub.exchange_folder import (
     ExchangeFolder,
     LabUnsettledError,
     SubmissionRefused,
-    describe_pages,
 )
 from autograder.hub.groups import get_student_group, get_teacher_group
 from autograder.hub.submission_upload import SubmissionUpload
@@ -163,7 +163,7 @@ class SubmissionsHandler(ExchangeHandler):
         if self.is_active:
             self.active.discard(self.student)
         if self.upload:
-            self.upload.discard()
+            self.upload.remove()
 
 
 class PagesHandler(ExchangeHandler):
@@ -172,7 +172,7 @@ class PagesHandler(ExchangeHandler):
     async def get(self, course: str, lab: str) -> None:
         exchange = self.open_lab(course, lab)
         pages = await asyncio.to_thread(exchange.list_pages, self.student, lab)
-        self.finish({"pages": describe_pages(pages)})
+        self.finish({"pages": [asdict(page) for page in pages]})
 
 
 class OwnPageHandler(ExchangeHandler):

@@ -57,9 +57,9 @@ class SubmissionUpload:
             raise SubmissionRefused(f"this can't be submitted: {error}") from None
         finally:
             self._is_storing = False
-            self.discard()
+            self.remove()
 
-    def discard(self) -> None:
+    def remove(self) -> None:
         """Remove what is left, unless it's being stored."""
         if not self._is_storing:
             with contextlib.suppress(OSError):  # a full disk

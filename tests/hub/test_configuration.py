@@ -96,7 +96,7 @@ def test_a_teacher_begins_in_the_course_and_a_student_in_their_own_server(folder
     assert choose(SimpleNamespace(current_user=None)) == ""
 
 
-def test_services_listen_on_this_machine_at_ports_of_their_own(folder: Path) -> None:
+def test_services_listen_on_this_machine_at_different_ports(folder: Path) -> None:
     services = read_configuration(folder).JupyterHub.services
     urls = [service["url"] for service in services if "url" in service]
     assert len(set(urls)) == 3 and all(url.startswith("http://127.0.0.1:") for url in urls)

@@ -138,7 +138,7 @@ def test_mark_my_work_submits_and_pulls_its_page(
     student.run("FetchAssignment")
     notebook, before = student.work / LAB / f"{LAB}.ipynb", set(exchange.list_stored())
     target = find_class(notebook, Workspace(student.work))
-    assert target is not None and target.pull_pages is not None
+    assert target is not None and target.fetch_pages is not None
 
     async def submit() -> dict[str, object]:
         submitting = asyncio.create_task(submit_notebook(target, notebook, wait=3600))

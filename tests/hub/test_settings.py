@@ -60,7 +60,7 @@ def test_a_course_has_the_students_of_its_roster(place: Path) -> None:
         (f'{COURSE}students = "../missing.csv"\n', r"missing.csv can't be read"),
     ],
 )
-def test_what_is_wrong_is_reported_with_its_key_and_a_fix(place: Path, text: str, problem: str) -> None:
+def test_a_mistake_is_reported_with_its_key_and_a_fix(place: Path, text: str, problem: str) -> None:
     with pytest.raises(GradlabError, match=problem) as error:
         read_settings(write(place, text))
     assert error.value.fix or "fix: " in str(error.value)

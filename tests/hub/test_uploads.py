@@ -90,7 +90,7 @@ DAMAGED = {
 
 
 @pytest.mark.parametrize("name", LINKS)
-def test_what_is_no_plain_file_is_refused_and_leaves_nothing(exchange: ExchangeProcess, name: str) -> None:
+def test_an_entry_that_is_no_plain_file_is_refused_and_leaves_nothing(exchange: ExchangeProcess, name: str) -> None:
     assert_refused(exchange, LINKS[name], "isn't a plain file")
 
 
