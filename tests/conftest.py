@@ -31,7 +31,7 @@ settings.register_profile("default", max_examples=100, deadline=None)
 settings.register_profile("nightly", max_examples=5000, deadline=None)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 # Files of more than a quarter of a minute, without .py.
-LONGEST = """hostile/test_attacks workers/test_cluster browser/test_course
+LONGEST = """hostile/test_attacks workers/test_cluster browser/test_course hub/test_class_online
     classroom/test_resume browser/test_pictures watch/test_watch proving/test_liars demo/test_demo
     cli/test_command_line workers/test_pool browser/test_student images/test_student
     nbgrader_plugin/test_nbgrader_cycle classroom/test_like_nbgrader stock/test_like_nbgrader

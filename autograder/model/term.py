@@ -7,7 +7,6 @@ to it. Times are UTC unless they say otherwise.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,12 +14,11 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import tomlkit
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field
 
 from autograder.base.atomic_files import write_atomically
-from autograder.base.errors import GradlabError, SourceError
-from autograder.base.toml_lines import find_error_line, find_key_line
 from autograder.model.course import StrictModel
+from autograder.model.settings_file import read_settings_file
 
 FIX = "correct it; docs/settings.md lists the keys"
 TERM_FILE = "term.toml"
@@ -155,24 +153,10 @@ class Term(StrictModel):
 
 def read_term(course: Path) -> Term:
     """Read the course's term.toml; without the file, the term is empty. Raises GradlabError if the file isn't valid."""
-    path, text = course / TERM_FILE, ""
     try:
-        text = path.read_text(encoding="utf-8")
-        return Term.model_validate(tomllib.loads(text))
+        return read_settings_file(course / TERM_FILE, Term, FIX)
     except FileNotFoundError:
         return Term()
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        line = find_error_line(text, error) or 1
-        raise SourceError(path, line, f"this can't be read: {error}", FIX) from None
-    except ValidationError as error:
-        problems = [_describe_problem(path, text, each) for each in error.errors()]
-        raise GradlabError("\n".join(problems), fix=FIX) from None
-
-
-def _describe_problem(path: Path, text: str, error: Mapping[str, Any]) -> str:
-    is_unknown = error["type"] == "extra_forbidden"
-    message = "there is no such key" if is_unknown else error["msg"].removeprefix("Value error, ")
-    return f"{path}:{find_key_line(text, error['loc'])}: {'.'.join(map(str, error['loc']))}: {message}"
 
 
 def add_extension(course: Path, extension: Extension) -> None:

@@ -53,11 +53,12 @@ PROMISES = {
 # Methods of Tornado's handlers and of IPython's shell.
 NAMED_BY_OTHERS = {"get", "_format_exception_for_storage"}
 CONVERSIONS = {"to", "from", "as"}
-# Names that others fix: of Python, pytest, Jupyter and the kernel; of commands; of what labs import from labkit; and
+# Names that others fix: of Python, pytest, Jupyter, nbgrader, Tornado and the kernel; of commands; of what labs import from labkit; and
 # methods without a verb that look up one thing by its name, as properties do.
 FIXED = set(
     """main fileno writable tolist msg syscall prctl runtest reportinfo showtraceback init_signal
-    new desk roster doctor demo feedback similar status
+    init_src init_dest data_received on_finish on_connection_close redirect_request
+    new hub desk roster doctor demo feedback similar status
     unchanged domain device hint nbytes progress on_device live_bytes captured derivatives operations ranks saved saved_bytes state_of
     gradients_of trained on_second_device
     cell exercise lab points""".split()

@@ -1,0 +1,126 @@
+"""The command that puts a class online."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import secrets
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from autograder.base.errors import GradlabError
+from autograder.cli.app import app, err, format_count, out
+
+CHECK = "check"
+
+
+@app.command(rich_help_panel="Put a class online")
+def hub(
+    course: Annotated[
+        str, typer.Argument(help="The course's folder; `check` to look for what isn't safe; empty to start again.")
+    ] = "",
+    students: Annotated[
+        str, typer.Option(metavar="ROSTER", help="A CSV file with the students, as for gradlab roster.")
+    ] = "",
+    teachers: Annotated[
+        list[str] | None, typer.Option(metavar="NAMES", help="Users who teach the course: prof,assistant.")
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option(help="The hub's folder, with hub.toml; it must not be in the course's.")
+    ] = Path("hub"),
+    demo: Annotated[
+        bool, typer.Option("--demo", help="Try it on this machine: one system user and one password for everyone.")
+    ] = False,
+    port: Annotated[int, typer.Option(min=1024, max=65000, help="The hub's port; it uses the next ones, too.")] = 8000,
+) -> None:
+    """Start a JupyterHub with a course: servers for everyone, the exchange, the watch and the teachers' place.
+
+    The first start writes hub.toml, which you can edit. Ctrl-C ends everything.
+    """
+    from autograder.hub.hub_folder import CONFIG_FILE, create_settings, prepare_folder
+    from autograder.hub.settings import HUB_FILE, read_settings
+
+    if course == CHECK:
+        _report_findings(folder)
+        return
+    if importlib.util.find_spec("jupyterhub") is None:
+        raise GradlabError("JupyterHub isn't installed", fix="pip install 'gradlab[hub]'")
+    if not (folder / HUB_FILE).exists():
+        _refuse_missing(course, students, teachers, demo)
+        names = [name.strip() for value in teachers or () for name in value.split(",")]
+        create_settings(folder, Path(course), students, names, demo, port)
+        out.print(f"wrote {folder / HUB_FILE}")
+    elif course or students or teachers:
+        raise GradlabError(
+            f"{folder / HUB_FILE} has the hub's courses, students and teachers already",
+            fix=f"edit it, then run gradlab hub --folder {folder}",
+        )
+    settings = read_settings(folder / HUB_FILE)
+    if not settings.is_demo and os.geteuid() != 0:
+        raise GradlabError(
+            "a hub starts students' servers as their system users, which only root can",
+            fix="run it as root, or try it on this machine with --demo and another --folder",
+        )
+    for line in prepare_folder(settings):
+        out.print(line)
+    _refuse_unsafe(folder)
+    variables = dict(os.environ)
+    if settings.is_demo:
+        _print_banner(variables)
+    out.print(f"Starting. In about a minute, open {settings.address}. Stop with Ctrl-C.")
+    sys.stdout.flush()
+    command = [sys.executable, "-m", "jupyterhub", "-f", str((folder / CONFIG_FILE).resolve())]
+    os.execve(sys.executable, command, variables)  # signals reach JupyterHub itself
+
+
+def _refuse_missing(course: str, students: str, teachers: list[str] | None, demo: bool) -> None:
+    """Raise GradlabError if the first start lacks an argument."""
+    if not course:
+        raise GradlabError("there is no hub yet", fix="gradlab hub COURSE --students ROSTER --teachers NAME")
+    if not (Path(course) / "nbgrader_config.py").is_file():
+        raise GradlabError(f"{course} has no nbgrader_config.py", fix="give the course's folder")
+    if not demo and not (students and teachers):
+        raise GradlabError(
+            "a hub needs its students and teachers",
+            fix="add --students ROSTER --teachers NAME, or --demo for made-up ones",
+        )
+
+
+def _print_banner(variables: dict[str, str]) -> None:
+    """Draw a demo's password, and say what it's for."""
+    from autograder.hub.configuration import PASSWORD
+
+    variables[PASSWORD] = secrets.token_urlsafe(9)
+    out.print(
+        "A demo: all users share one system user, so nothing isolates them from each other, and every student can read "
+        "the solutions. Only this machine can reach it.\n"
+        f"Log in as any user in hub.toml with the password {variables[PASSWORD]}"
+    )
+
+
+def _refuse_unsafe(folder: Path) -> None:
+    """Print what a check found. Raises GradlabError if the hub must not start with it."""
+    from autograder.hub.checks import check_hub
+    from autograder.hub.settings import HUB_FILE, read_settings
+
+    findings = check_hub(read_settings(folder / HUB_FILE))
+    for finding in findings:
+        err.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
+    if any(finding.blocks for finding in findings):
+        raise GradlabError("the hub doesn't start like this", fix="cure the problems above, and run the same command")
+
+
+def _report_findings(folder: Path) -> None:
+    """Print what isn't safe. Raises GradlabError if something was found."""
+    from autograder.hub.checks import check_hub
+    from autograder.hub.settings import HUB_FILE, read_settings
+
+    findings = check_hub(read_settings(folder / HUB_FILE))
+    for finding in findings:
+        out.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
+    if findings:
+        raise GradlabError(f"{format_count(len(findings), 'problem')} found", fix="cure them, and check again")
+    out.print("No problem found. docs/hub.md lists what is checked, and what isn't.")

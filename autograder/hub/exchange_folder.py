@@ -1,0 +1,174 @@
+"""A course's part of the exchange, in nbgrader's own folders, as the exchange service uses it.
+
+Only the service and the course's own user reach these folders, so `gradlab watch` and nbgrader's commands work on them.
+Nothing here imports nbgrader, which would double the service's memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from autograder.base.submission_files import SECRET, TIMESTAMP, read_small_text
+from labext.folder_archive import pack_folder
+
+MAX_SUBMISSIONS = 1_000  # of one student for a lab: gradlab watch reads no more
+MAX_STUDENT_BYTES = 2_000_000_000  # of all submissions of one student in a course
+RESERVE_BYTES = 1_000_000_000  # of the disk, which submissions may not fill
+MAX_SECRET = 4096  # bytes; submissions that a course already had may have a longer one
+TRIES = 5  # to pack a lab that is being released
+
+
+class SubmissionRefused(Exception):
+    """A reason why a student's submission isn't stored."""
+
+
+class LabUnsettledError(OSError):
+    """The lab changed each time it was packed."""
+
+
+@dataclass(frozen=True)
+class PageFile:
+    """A feedback page, as ExchangeClient's PageEntry."""
+
+    lab: str
+    name: str
+    changed: int
+    size: int
+
+
+class ExchangeFolder:
+    """The folder of one course, EXCHANGE/COURSE."""
+
+    def __init__(self, folder: Path) -> None:
+        self.outbound, self.inbound, self.feedback = (folder / name for name in ("outbound", "inbound", "feedback"))
+        self.staging = folder / ".staging"
+        """Submissions that aren't complete; on the same file system as inbound."""
+        self._lock, self._last_time = threading.Lock(), datetime.fromtimestamp(0, UTC)
+
+    def prepare(self) -> None:
+        """Make the folders, and remove what a killed service left."""
+        shutil.rmtree(self.staging, ignore_errors=True)
+        for folder in (self.staging, self.inbound):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def list_labs(self) -> list[str]:
+        """List the released labs."""
+        with contextlib.suppress(FileNotFoundError), os.scandir(self.outbound) as entries:
+            return sorted(
+                each.name for each in entries if each.is_dir(follow_symlinks=False) and not each.name.startswith(".")
+            )
+        return []
+
+    def compute_version(self, lab: str) -> str:
+        """Compute what changes with every file of a released lab."""
+        digest = hashlib.sha256()
+        for path in sorted((self.outbound / lab).rglob("*")):
+            status = path.lstat()
+            digest.update(f"{path.relative_to(self.outbound)}\0{status.st_size}\0{status.st_mtime_ns}\0".encode())
+        return digest.hexdigest()
+
+    def pack_lab(self, lab: str) -> BinaryIO:
+        """Pack a released lab into an archive. Raises OSError if it's being replaced."""
+        for _ in range(TRIES):
+            archive: Any = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+            before = self.compute_version(lab)
+            with contextlib.suppress(OSError):
+                pack_folder(self.outbound / lab, archive)
+                if before == self.compute_version(lab):
+                    archive.seek(0)
+                    return archive  # type: ignore[no-any-return]
+            archive.close()
+        raise LabUnsettledError(f"{lab} is being released")
+
+    def refuse_excess(self, student: str, lab: str) -> None:
+        """Raise SubmissionRefused if this student, or the disk, can't take another submission."""
+        if "+" in student or "/" in student or student.startswith(".") or not student.isprintable():
+            raise SubmissionRefused(
+                f"the exchange can't store submissions of a user called {student}: ask your instructor for another name"
+            )
+        if sum(1 for _ in self._iter_submissions(student, lab)) >= MAX_SUBMISSIONS:
+            raise SubmissionRefused(f"you have submitted {lab} {MAX_SUBMISSIONS:,} times already")
+        sizes = (path.lstat().st_size for folder in self._iter_submissions(student) for path in folder.rglob("*"))
+        if sum(sizes) > MAX_STUDENT_BYTES:
+            raise SubmissionRefused("your submissions have filled your space in the exchange: ask your instructor")
+        if shutil.disk_usage(self.inbound).free < RESERVE_BYTES:
+            raise SubmissionRefused("the exchange's disk is full: ask your instructor")
+
+    def store(self, folder: Path, student: str, lab: str) -> dict[str, str]:
+        """Move a complete submission into the inbox, where it survives a crash from now on.
+
+        Args:
+            folder: Its files, in `staging`.
+
+        Returns:
+            The receipt, as ExchangeClient's Receipt.
+        """
+        time = self._draw_time()
+        timestamp, secret = f"{time:%Y-%m-%d %H:%M:%S.%f} UTC", secrets.token_hex(64)
+        for name, text in ((TIMESTAMP, timestamp), (SECRET, secret)):
+            (folder / name).write_text(text, encoding="utf-8")
+        _flush_files(folder)
+        os.rename(folder, self.inbound / f"{student}+{lab}+{timestamp}+{secrets.token_urlsafe(9)}")
+        _flush_path(self.inbound)
+        return {"student": student, "timestamp": timestamp, "secret": secret}
+
+    def list_pages(self, student: str, lab: str) -> list[PageFile]:
+        """List the feedback pages of this student's own submissions of a lab."""
+        pages = []
+        for folder in self._iter_submissions(student, lab):
+            secret = read_small_text(folder / SECRET, MAX_SECRET)
+            for notebook in folder.glob("*.ipynb") if secret else ():
+                name = compute_page_name(str(secret), notebook.stem)
+                with contextlib.suppress(FileNotFoundError):
+                    status = self.get_page_path(name).stat()
+                    pages.append(PageFile(lab, name, status.st_mtime_ns, status.st_size))
+        return pages
+
+    def get_page_path(self, name: str) -> Path:
+        return self.feedback / f"{name}.html"
+
+    def _iter_submissions(self, student: str, lab: str | None = None) -> Iterator[Path]:
+        """Yield the folders of this student's submissions; no name of another student passes for theirs."""
+        with os.scandir(self.inbound) as entries:
+            for entry in entries:
+                parts = entry.name.split("+")
+                if parts[0] == student and (lab is None or parts[1:2] == [lab]):
+                    yield Path(entry.path)
+
+    def _draw_time(self) -> datetime:
+        """Return the time, later than any before, so no two submissions have the same one."""
+        with self._lock:
+            self._last_time = max(datetime.now(UTC), self._last_time + timedelta(microseconds=1))
+            return self._last_time
+
+
+def compute_page_name(secret: str, notebook: str) -> str:
+    """Compute the name of a submission's feedback page, as nbgrader.utils.notebook_hash does."""
+    return hashlib.md5(secret.encode() + notebook.encode(), usedforsecurity=False).hexdigest()
+
+
+def _flush_files(folder: Path) -> None:
+    """Wait until the disk has everything in this folder."""
+    for place, _, names in os.walk(folder):
+        for name in names:
+            _flush_path(Path(place, name))
+        _flush_path(Path(place))
+
+
+def _flush_path(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,11 @@
+"""The hub's groups of a course, by the names that nbgrader gives them."""
+
+from __future__ import annotations
+
+
+def get_student_group(course: str) -> str:
+    return f"nbgrader-{course}"
+
+
+def get_teacher_group(course: str) -> str:
+    return f"formgrade-{course}"

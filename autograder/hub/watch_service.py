@@ -1,0 +1,62 @@
+"""`gradlab watch` as a service of a hub: `python -m autograder.hub.watch_service COURSE EXCHANGE`.
+
+It waits until a lab is released, and starts the watch again when another one is.
+"""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from autograder.base.stop_request import StopRequest
+from autograder.hub.exchange_folder import ExchangeFolder
+from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
+
+LOOK_SECONDS = 2.0
+PAUSE_SECONDS = 30.0  # after a watch that has failed, so a broken course doesn't use up the machine
+
+
+def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
+    """Run a watch for the released labs until stopped.
+
+    Args:
+        course: The course's folder.
+        exchange: The course's part of the exchange.
+        stop: Set to end.
+    """
+    folder = ExchangeFolder(exchange)
+    while not stop.is_set():
+        labs = _list_labs(course, folder)
+        if not labs:
+            stop.wait(LOOK_SECONDS)
+            continue
+        watch = subprocess.Popen(
+            [sys.executable, "-m", "autograder.cli", "watch", *labs, "--course", str(course)],
+            # A killed service leaves no watch to which the next one would have to give way.
+            preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGINT),
+        )
+        while watch.poll() is None and not stop.is_set() and _list_labs(course, folder) == labs:
+            stop.wait(LOOK_SECONDS)
+        if watch.poll() is None:
+            watch.send_signal(signal.SIGINT)
+        if watch.wait() and not stop.is_set():
+            stop.wait(PAUSE_SECONDS)
+
+
+def _list_labs(course: Path, exchange: ExchangeFolder) -> list[str]:
+    """List the released labs that the course can mark."""
+    return [lab for lab in exchange.list_labs() if (course / "source" / lab).is_dir()]
+
+
+def main() -> None:
+    """Run the service until the hub ends it."""
+    stop = StopRequest()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    run_watches(Path(sys.argv[1]), Path(sys.argv[2]), stop)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""A real JupyterHub that `gradlab hub --demo` has started, and users who are logged in to it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from autograder.hub.programs import MIN_NODE, find_node, find_proxy, read_node_version
+from tests.conftest import ROOT
+from tests.waiting import wait_until
+
+ANSWER_SECONDS = 600  # after which a server that hangs fails the test
+PROXY = "GRADLAB_HUB_PROXY"  # environment variable: a path, if configurable-http-proxy is in neither usual place
+
+
+def find_missing_program() -> str:
+    """What a hub needs and this machine lacks; empty if nothing."""
+    node = find_node()
+    if node is None or read_node_version(node) < MIN_NODE:
+        return "Node"
+    return "" if find_proxy(os.environ.get(PROXY, "")) else "configurable-http-proxy"
+
+
+@dataclass
+class HubUser:
+    """A user's browser: its cookies."""
+
+    url: str
+    name: str
+    session: requests.Session
+
+    def get(self, path: str) -> requests.Response:
+        return self.session.get(self.url + path, timeout=ANSWER_SECONDS)
+
+    def post(self, path: str, body: Any, base: str) -> requests.Response:
+        """base: the part of the hub that set the cookie against forged requests."""
+        headers = {"X-XSRFToken": self._get_xsrf(base), "Referer": self.url + base}
+        return self.session.post(self.url + path, json=body, headers=headers, timeout=ANSWER_SECONDS)
+
+    def open_server(self) -> str:
+        """Start the user's own server as the hub's page does, and return its address."""
+        base = f"/user/{self.name}/"
+        assert self.get("/hub/spawn").ok
+        wait_until(lambda: self.get(f"{base}lab").url.startswith(f"{self.url}{base}lab"), "the server has started")
+        return base
+
+    def draw_token(self) -> str:
+        """Ask the hub for a token that may use the exchange, as a student can on the hub's page."""
+        body = {"scopes": ["access:services!service=exchange"]}
+        self.get("/hub/token")
+        answer = self.post(f"/hub/api/users/{self.name}/tokens", body, "/hub/")
+        assert answer.ok, answer.text
+        return str(answer.json()["token"])
+
+    def _get_xsrf(self, base: str) -> str:
+        (value,) = [each.value for each in self.session.cookies if each.name == "_xsrf" and each.path == base]
+        return str(value)
+
+
+@dataclass(frozen=True)
+class RunningHub:
+    url: str
+    password: str
+    folder: Path
+    course: Path
+    process: subprocess.Popen[bytes]
+
+    @property
+    def exchange(self) -> str:
+        """The exchange as students' servers reach it."""
+        return f"{self.url}/services/exchange/"
+
+    def log_in(self, name: str) -> HubUser:
+        session = requests.Session()
+        session.trust_env = False  # no proxy
+        login = f"{self.url}/hub/login"
+        session.get(login, timeout=ANSWER_SECONDS)
+        (xsrf,) = [each.value for each in session.cookies if each.name == "_xsrf"]
+        form = {"username": name, "password": self.password, "_xsrf": xsrf}
+        session.post(login, data=form, params={"next": "/hub/home"}, timeout=ANSWER_SECONDS).raise_for_status()
+        return HubUser(self.url, name, session)
+
+
+@contextlib.contextmanager
+def run_hub(course: Path, place: Path) -> Iterator[RunningHub]:
+    """Run a hub for this course, with its folder in `place`, until the test is done."""
+    if missing := find_missing_program():
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{missing} isn't installed: run make setup")
+    folder, log, port = place / "hub", place / "hub.log", 20_000 + secrets.randbelow(10_000)
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}  # services start in other folders
+    if proxy := os.environ.get(PROXY):
+        variables["PATH"] = str(Path(proxy).parent) + os.pathsep + variables["PATH"]
+    command = [sys.executable, "-m", "autograder.cli", "hub", str(course), "--demo"]
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            [*command, "--folder", str(folder), "--port", str(port)],
+            env=variables,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+    try:
+        url = f"http://127.0.0.1:{port}"
+        _wait_until_ready(process, log)
+        password = re.search(r"password (\S+)", log.read_text())
+        assert password
+        yield RunningHub(url, password[1], folder, course, process)
+    finally:
+        _end_hub(process)
+
+
+def _wait_until_ready(process: subprocess.Popen[bytes], log: Path) -> None:
+    while "JupyterHub is now running" not in (text := log.read_text(errors="replace")):
+        if process.poll() is not None:
+            raise RuntimeError(f"the hub ended with status {process.returncode}:\n{text[-4000:]}")
+        time.sleep(0.1)
+
+
+def _end_hub(process: subprocess.Popen[bytes]) -> None:
+    if process.poll() is None:
+        process.send_signal(signal.SIGINT)
+        process.wait()
+
+
+def release_lab(course: Path, lab: str) -> None:
+    """Release a lab as a teacher does in a terminal."""
+    command = [sys.executable, "-m", "nbgrader", "release_assignment", lab]
+    variables = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    subprocess.run(command, cwd=course, env=variables, check=True, capture_output=True)
+
+
+def copy_course(built_course: Path, place: Path) -> Path:
+    return Path(shutil.copytree(built_course, place / "course"))
