@@ -97,7 +97,8 @@ def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:
 
 
 def _is_library(file: str) -> bool:
-    return file.startswith((_HERE, *_LIBRARIES)) or file.startswith("<frozen")
+    is_installed = "site-packages" in Path(file).parts or "dist-packages" in Path(file).parts
+    return is_installed or file.startswith((_HERE, *_LIBRARIES, "<frozen"))
 
 
 def shorten_text(text: str, limit: int = 300) -> str:

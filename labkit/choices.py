@@ -28,8 +28,11 @@ def assert_answered(answers: object, questions: int) -> None:
     """Raise AssertionError unless `answers` is a dict with letters from a to e for q1, q2, ... and no other key."""
     if not isinstance(answers, dict):
         raise AssertionError(f"your result is {describe_value(answers)}")
-    if set(answers) != {f"q{number}" for number in range(1, questions + 1)}:
-        raise AssertionError(f"your keys are {sorted(map(str, answers))}")
+    keys = [f"q{number}" for number in range(1, questions + 1)]
+    if missing := [key for key in keys if key not in answers]:
+        raise AssertionError(f"there are no letters for {', '.join(missing)}")
+    if len(answers) > questions:
+        raise AssertionError(f"there's a key other than q1 to q{questions}")
     for question in answers:
         letters = read_letters(answers, question)
         if not letters:

@@ -41,11 +41,13 @@ def write_student_release(
     if folder.exists() and any(folder.iterdir()):
         raise GradlabError(f"{folder} isn't empty", fix="choose a new folder")
     entries = [entry for entry in course.labs if not labs or entry.name in labs]
-    for page, text in _render_pages(course, labs, entries, publication).items():
-        _write(folder / "labs" / page, text)
     copy_student_packages(folder)
     wheel = build_student_wheel(folder).name
     first_cell = _render_first_cell(f"{folder.name}.zip", wheel, publication)
+    for page, text in _render_pages(course, labs, entries, publication).items():
+        notebook = nbformat.reads(text, as_version=4)
+        _insert_labkit_cell(notebook, first_cell)
+        _write(folder / "labs" / page, to_text(notebook))
     for entry in entries:
         name = f"{entry.name}/{entry.name}.ipynb"
         notebook = nbformat.reads(_read_released(course, name), as_version=4)
@@ -91,10 +93,12 @@ def _render_first_cell(archive: str, wheel: str, publication: Publication) -> st
 
 
 def _insert_labkit_cell(notebook: NotebookNode, source: str) -> None:
-    """Insert the cell that finds labkit before the first code cell."""
+    """Insert the cell that finds labkit before the first code cell, if there is one."""
     cell = nbformat.v4.new_code_cell(source, id="find-labkit", metadata=dict(FOLD_METADATA))
-    index = next(i for i, other in enumerate(notebook.cells) if other.cell_type == "code")
-    notebook.cells.insert(index, cell)
+    for index, other in enumerate(notebook.cells):
+        if other.cell_type == "code":
+            notebook.cells.insert(index, cell)
+            return
 
 
 def _insert_colab_link(notebook: NotebookNode, address: str) -> None:

@@ -33,7 +33,7 @@ from autograder.model.assignments import AssignmentKind, require_source
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
-from autograder.reports.feedback import render_feedback_page
+from autograder.reports.feedback import PageOptions, render_feedback_page
 from autograder.sandbox import Isolation, find_layers, find_strongest_level
 from autograder.workers.task_grading import ForkServers, Grader, grade_with_retries, make_process_settings
 from labkit.mark_file import get_page_path, read_marks
@@ -57,8 +57,8 @@ class CopyMark(Mark):
 
     @property
     def message(self) -> str:
-        unread = f", {format_points(self.by_hand)} of them for written answers" if self.by_hand else ""
-        return f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points{unread}"
+        mark = f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points"
+        return f"{mark}, not counting {format_points(self.by_hand)} for written answers" if self.by_hand else mark
 
 
 def read_course_settings(course: Path) -> GradingSettings:
@@ -115,7 +115,7 @@ def mark(
     result = _build_result(graded, autograded)
     page = get_page_path(notebook)
     try:
-        write_atomically(page, render_feedback_page(result, autograded))
+        write_atomically(page, render_feedback_page(result, autograded, PageOptions(is_own_copy=True)))
         write_marks(notebook, build_marks(result, autograded, content, read_marks(notebook)))
     except OSError as error:
         raise GradlabError(

@@ -28,7 +28,7 @@ from autograder.grading.grading_progress import ProgressListener, report_steps
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
-from autograder.intake.cell_origin import digest_answer, find_lab_answer
+from autograder.intake.cell_origin import digest_answer, find_lab_answer, get_shown_name
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank_notebook, repair_lab_notebook
@@ -153,7 +153,7 @@ def grade_notebook(
         device=device,
         versions=get_device_versions(device),
         isolation=tuple(fork_server.layers),
-        notes=(*submission.notes, *_note_limits(results)),
+        notes=(*submission.notes, *_note_limits(results, cells)),
         empty=is_refused(submission.notes),
         stopped=tuple(name for name, result in results.items() if result.stop_reason or _has_stopped_check(result)),
         answers=digest_answers(notebook.cells),
@@ -236,9 +236,15 @@ def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
     return NotebookNode(output_type="execute_result", metadata=NotebookNode(), data=data, execution_count=cell.number)
 
 
-def _note_limits(results: dict[str, StepResult]) -> list[Note]:
+def _note_limits(results: dict[str, StepResult], cells: Sequence[LabCell]) -> list[Note]:
+    """Note which cells were stopped, under names that the student knows."""
     return [
-        Note(kind=NoteKind.STOPPED, words=result.stop_reason, cell=cell)
-        for cell, result in results.items()
-        if result.stop_reason
+        Note(
+            kind=NoteKind.STOPPED,
+            words=results[cell.name].stop_reason,
+            cell=cell.name,
+            shown="" if has_nbgrader_metadata(cell.node) else get_shown_name(cell.node, cell.name),
+        )
+        for cell in cells
+        if cell.name in results and results[cell.name].stop_reason
     ]

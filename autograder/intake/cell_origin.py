@@ -12,6 +12,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from autograder.base.digest import digest
 from autograder.base.text import replace_controls
 from autograder.intake.repair_notes import NOTES_ID
+from autograder.model.metadata import KEY as COURSE_KEY
 from autograder.model.nbgrader_cells import has_nbgrader_metadata
 
 KEY = "handed_in"
@@ -62,8 +63,11 @@ def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
 
 
 def find_lab_answer(cells: Sequence[Any], place: int) -> list[int]:
-    """Return the indices of a lab's answer, and of the code that the student added after it."""
-    last = next((n for n in range(place + 1, len(cells)) if has_nbgrader_metadata(cells[n])), len(cells))
+    """Return the indices of a lab's answer, and of the code that the student added before the course's next cell."""
+    following = range(place + 1, len(cells))
+    last = next(
+        (n for n in following if COURSE_KEY in cells[n].metadata or has_nbgrader_metadata(cells[n])), len(cells)
+    )
     return [place, *(n for n in range(place + 1, last) if cells[n].cell_type == "code")]
 
 

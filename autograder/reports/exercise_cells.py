@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Any
 
 from markupsafe import Markup
@@ -12,7 +13,8 @@ from autograder.model.course import AnotherWay, CellKind, QuizStatement
 from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
 from autograder.rendering.prose import render_prose
 
-LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Ea-e, ]*)["']""")  # "q1": "abc", and q1="abc"
+LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Za-z, ]*)["']""")  # "q1": "abc", and q1="abc"
+DOCSTRING = re.compile(r'''\A(\s*def [^\n]*\n\s*)(?:""".*?"""|".*?")''', re.DOTALL)  # its example isn't an answer
 
 
 def render_question(notebook: Any, result: GradedCellResult) -> Markup:
@@ -27,7 +29,7 @@ def render_question(notebook: Any, result: GradedCellResult) -> Markup:
 
 def is_blank(notebook: Any, result: GradedCellResult) -> bool:
     """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
-    cell, metadata = _find_exercise_cell(notebook, result.name)
+    cell, metadata = _find_exercise_cell(notebook, result.name, (CellKind.EXERCISE, CellKind.QUESTION))
     return bool(metadata and cell.source.strip() == metadata.stub.strip() and not result.points)
 
 
@@ -40,7 +42,8 @@ def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
 def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
     """Return the letters in the quiz's cell, by question; None if they can't be read."""
     cell, _ = _find_exercise_cell(notebook, exercise)
-    return {question: letters.lower() for question, letters in LETTERS.findall(cell.source if cell else "")} or None
+    found = LETTERS.findall(DOCSTRING.sub(r"\1", cell.source)) if cell else []
+    return {question: letters.lower() for question, letters in found} or None
 
 
 def find_another_way(notebook: Any, result: GradedCellResult) -> AnotherWay | None:
@@ -49,10 +52,12 @@ def find_another_way(notebook: Any, result: GradedCellResult) -> AnotherWay | No
     return metadata.another if metadata and result.is_full else None
 
 
-def _find_exercise_cell(notebook: Any, exercise: str) -> tuple[Any, CellMetadata | None]:
-    """Return the exercise's cell and its metadata, or (None, None)."""
+def _find_exercise_cell(
+    notebook: Any, exercise: str, kinds: Collection[CellKind] = (CellKind.EXERCISE,)
+) -> tuple[Any, CellMetadata | None]:
+    """Return the cell of these kinds that an exercise or question is written in, and its metadata, or (None, None)."""
     for cell in notebook.cells:
         metadata = read_cell_metadata(cell)
-        if metadata and metadata.kind is CellKind.EXERCISE and metadata.exercise == exercise:
+        if metadata and metadata.kind in kinds and metadata.exercise == exercise:
             return cell, metadata
     return None, None

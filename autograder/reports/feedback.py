@@ -58,6 +58,8 @@ class PageOptions:
     """The only notebook that the page is about, in a stock assignment."""
     attempts: str = ""
     """A line about attempts."""
+    is_own_copy: bool = False
+    """Whether it's for a student who works alone, without an instructor."""
 
 
 EVERYTHING = PageOptions()
@@ -163,6 +165,7 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         "hidden_points": hidden_points,
         "solutions": options.solutions,
         "attempts": options.attempts,
+        "is_own_copy": options.is_own_copy,
         "excused": EXCUSED,
         "duration": format_duration,
         "notes": describe_notes(result.notes, len(result.notebooks)),

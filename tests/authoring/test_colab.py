@@ -19,6 +19,7 @@ from nbclient import NotebookClient
 from autograder.authoring.course_folder import read_course
 from autograder.authoring.publication import Publication
 from autograder.authoring.student_release import write_student_release
+from tests.page_text import read_page_text
 from tests.student_environment import build_student_variables, create_student_environment
 
 pytestmark = pytest.mark.slow
@@ -72,9 +73,9 @@ def test_a_published_lab_installs_labkit_in_colab_and_its_checks_show_cards(
     ran = run_in_colab(notebook, content, create_student_environment(tmp_path / "colab"))
     cards = [text for cell in ran.cells if cell.cell_type == "code" and "gradlab-card" in (text := read_outputs(cell))]
     (card,) = cards
-    assert "1 of 1 check passed here; 3 hidden checks run when it is marked" in card
+    assert "1 of 1 check passed" in read_page_text(card)
     first = next(cell for cell in ran.cells if cell.get("id") == "find-labkit")
-    assert "In Colab the checks and pictures work." in read_outputs(first)
+    assert "In Colab, checks and pictures work." in read_outputs(first)
     assert read_outputs(ran.cells[-1]).startswith(str(tmp_path / "colab")) and not list(content.iterdir())
 
 

@@ -149,7 +149,7 @@ def test_in_colab_the_first_cell_says_what_is_missing_there(small_course: Path, 
     code = read_first_cell(small_course, tmp_path / "home")
     colab = "import sys, types\nsys.modules['google.colab'] = types.ModuleType('google.colab')\n"
     done = run_bare(colab + code, tmp_path / "home" / "labs" / "01_squares")
-    assert "Mark my work" in done.stdout and "by its letters" in done.stdout
+    assert "For a mark" in done.stdout and "write its letters" in done.stdout
 
 
 def test_a_folder_that_holds_something_is_refused(small_course: Path, tmp_path: Path) -> None:

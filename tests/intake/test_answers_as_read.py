@@ -47,3 +47,8 @@ def test_another_picture_or_another_cell_next_to_it_is_another_answer() -> None:
     ]
     for kind in zip(*forms, strict=True):
         assert len(set(kind)) == len(forms)
+
+
+def test_the_courses_own_code_below_an_answer_is_no_part_of_it() -> None:
+    course = nbformat.v4.new_code_cell("x = 1", metadata={"gradlab": {"kind": "scratch"}})
+    assert digest_both(make_answer("so"), course)[0] == digest_both(make_answer("so"))[0]

@@ -455,3 +455,10 @@ def test_work_that_cannot_be_shown_costs_its_page_the_work_and_no_one_a_page(
     ada, mallory = (page.read_text() for page in write_feedback(results, tmp_path, "x"))
     assert NOT_SHOWN not in read_text(ada)
     assert NOT_SHOWN in read_text(mallory) and "1.5 of 2" in mallory
+
+
+def test_the_letters_of_a_docstring_are_no_answer() -> None:
+    answer = 'def quiz():\n    """Letters, such as {"q1": "abc", "q2": "e"}."""\n    return {"q2": "b, D"}'
+    cell = nbformat.v4.new_code_cell(answer, id="exercise-quiz")
+    cell.metadata["gradlab"] = {"kind": "exercise", "exercise": "quiz", "points": 1.0}
+    assert read_ticks(nbformat.v4.new_notebook(cells=[cell]), "quiz") == {"q2": "b, d"}
