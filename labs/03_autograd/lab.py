@@ -1076,9 +1076,10 @@ for text, layer in {"hidden_layer": hidden_layer, "output_layer": output_layer}.
 #
 # Because `backward` adds to `.grad` instead of replacing it. If I don't clear it, it holds the sum of three gradients
 # after three batches. There's no error, and the next update simply uses that sum. Accumulation is intentional: I can
-# call `backward` on several losses or small batches and use their sum. To clear `.grad`, I fill it with zeros or set it
-# to `None`, which also says that there was no gradient. The trap: `g = w.grad` is a second name for the same tensor,
-# and the next `backward` adds to it. To keep the numbers, I write `w.grad.clone()`.
+# call `backward` on several losses, or on the loss of each small batch, and use the sum of their gradients. To clear
+# `.grad`, I fill it with zeros or set it to `None`, which also says that there was no gradient. The trap: `g = w.grad`
+# is a second name for the same tensor, and the next `backward` adds to it. To keep the numbers, I write
+# `w.grad.clone()`.
 #
 # </details>
 

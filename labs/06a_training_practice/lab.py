@@ -752,7 +752,7 @@ except NotImplementedError:
 # Hint: Which of the two looks at layers, and which at recording?
 #
 # **Resuming a run**
-# - [x] Resuming a run with Adam bit for bit requires the optimizer's state.
+# - [x] To resume a run that uses Adam so that it matches the original bit for bit, you need the optimizer's state.
 #   > It holds Adam's averages and step counts. Without them, the next step is a different one. Plain SGD without
 #   > momentum keeps no such state.
 # - [ ] Saving the seed is as good as saving a generator's state.
@@ -863,8 +863,8 @@ for row, (text, deviation) in zip(panels, drawing.items(), strict=True):
 # With a standard deviation of 0.01, the activations after ten layers are about $10^{-10}$. $\sqrt{1/n}$, LeCun's rule,
 # ignores the fact that a ReLU halves the mean square, so each layer loses a factor of about 1.4. $\sqrt{2/n}$, He's
 # rule, makes up for that. In PyTorch, it's `nn.init.kaiming_normal_`. `nn.Linear` itself uses $\sqrt{1/(3n)}$, less
-# than either rule: with a ReLU, each layer shrinks the activations by a factor of $\sqrt{6}$, or 2.4, apart from its
-# biases. That's good enough for a few layers, or with normalization layers.
+# than either rule gives: with a ReLU, and ignoring the biases, each layer shrinks the activations by a factor of
+# $\sqrt{6}$, or 2.4. That's good enough for a few layers, or with normalization layers.
 #
 # And the gradients? Two numbers per layer are worth printing in any run: the norm of the gradient, and the *update
 # ratio*, the norm of a step divided by the norm of the weights. What do they look like for the three kinds of initial

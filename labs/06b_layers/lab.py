@@ -78,8 +78,8 @@ hint(
 # %% exercise: convolve points=3 level=medium
 
 # %% [markdown]
-# Now you can compute the size that a convolution returns, unless it's *dilated*, with gaps between its taps. Pooling
-# counts its windows the same way, and its stride defaults to the kernel size.
+# Now you can compute the size of a convolution's output, unless the convolution is *dilated*, with gaps between its
+# taps. Pooling counts its windows the same way, and its stride defaults to the kernel size.
 #
 # ## Right in training, wrong in use
 #

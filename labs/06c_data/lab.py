@@ -811,8 +811,8 @@ train(load(TensorDataset(*everything), shuffle=True), unseen)
 # - A worker has its own copies of the dataset, its counters, and its generators. Shifts drawn from (seed, epoch, index)
 #   are the same in all of them.
 # - Batches arrive in the sampler's order, however long a worker takes.
-# - On free cores, or if readers only wait, an epoch takes about batches · max(step, (read + send) / workers). Decode
-#   only once, if you can.
+# - With enough free cores, or if reading is nothing but waiting, an epoch takes about batches · max(step, (read + send)
+#   / workers). Decode only once, if you can.
 # - Padding needs lengths: without them, no one can tell it from data.
 # - An `IterableDataset` yields everything in each worker, unless it divides the work itself.
 # - Prefetching reads and moves the next batch before it yields one. It hides a wait, not Python code.
