@@ -165,7 +165,7 @@ class OwnCopyHandler(APIHandler):
 
 
 class SolutionHandler(OwnCopyHandler):
-    """POST {path, exercise}: the worked solution or model answer {solution}."""
+    """POST {path, exercise}: the worked solution, or a model answer as HTML: {solution}."""
 
     @web.authenticated
     async def post(self) -> None:

@@ -76,7 +76,7 @@ def write_marks(notebook: Path, marks: Mapping[str, ExerciseMark]) -> None:
 
 
 def read_solution(course: Path, notebook: Path, name: str) -> str:
-    """Return the worked solution of an exercise, or the model answer to a question.
+    """Return the worked solution of an exercise, or the model answer to a question as HTML.
 
     Raises:
         GradlabError: If it's too early for it: see TRIES. A question has to be answered first.
@@ -89,7 +89,9 @@ def read_solution(course: Path, notebook: Path, name: str) -> str:
     cell, metadata = _read_source_cell(course, notebook, name)
     begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
     answer = cell.source.partition(begin)[2].partition(end)[0]  # without the question, if that's in the cell
-    return (answer if metadata.kind is CellKind.QUESTION else strip_markers(cell.source)).strip()
+    if metadata.kind is CellKind.QUESTION:
+        return str(render_prose(answer.strip()))
+    return strip_markers(cell.source).strip()
 
 
 def read_key(course: Path, notebook: Path, name: str, question: str) -> list[dict[str, Any]]:

@@ -40,9 +40,10 @@ export function updateCards(panel, lab, actions) {
 const isFull = work => work.state === 'marked' && work.done;
 
 function buildAddition(work, lab, actions) {
-  if (work.stale) return [element('p', 'Your cell has changed: run this check again.')];
+  if (work.stale && work.state !== 'marked') return [element('p', 'Your cell has changed: run this check again.')];
   const row = element('div', '', { class: 'gradlab-buttons' });
   const parts = [];
+  if (work.stale) parts.push(element('p', 'The checks above are from before your last change. The mark below counts it.'));
   if (work.state === 'marked') {
     const earned = `${formatPoints(work.earned)} of ${formatCount(work.points, 'point')}`;
     parts.push(isFull(work)

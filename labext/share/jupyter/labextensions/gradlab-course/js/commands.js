@@ -1,7 +1,7 @@
 // The commands of a lab's toolbar: check, next, reset and mark.
 
 import { firstLine, runChecks } from './check_run.js';
-import { currentExercise, indexOf, isLab, labOf, reset } from './notebook.js';
+import { currentExercise, factsOf, indexOf, isLab, labOf, reset } from './notebook.js';
 import { chooseNextLab } from './panel.js';
 
 /**
@@ -71,7 +71,14 @@ export function makeCommands(lesson) {
       return lab && openLab(lab, lab.next);
     }
     if (!now.open?.next) return notify('Every exercise of this lab is done.');
-    await openLab({ path: now.path }, now.open.next);
+    await openLab({ path: now.path }, chooseNext());
+  }
+
+  /** The next unfinished exercise or, if the cursor is in an unfinished one, the one after that. */
+  function chooseNext() {
+    const left = now.open.work.filter(work => !work.done && !work.practice).map(work => work.name);
+    const here = left.indexOf(factsOf(front().content.activeCell).exercise);
+    return here < 0 ? now.open.next : left[(here + 1) % left.length];
   }
 
   async function mark() {

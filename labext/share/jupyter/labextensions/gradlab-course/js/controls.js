@@ -12,7 +12,8 @@ export function wrapContents(item) {
 /** Keep the notebook's shortcuts, such as the arrow keys, from a control that has the focus. */
 export function captureKeys(input) {
   input.addEventListener('keydown', event => {
-    if (!event.ctrlKey && !event.metaKey && !event.altKey && event.key !== 'Escape') event.stopPropagation();
+    if (event.key === 'Escape') input.closest('.jp-Cell')?.focus(); // back to the notebook
+    else if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
   });
   input.addEventListener('dblclick', event => event.stopPropagation()); // otherwise the text opens for editing
 }

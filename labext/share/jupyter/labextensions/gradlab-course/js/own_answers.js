@@ -1,5 +1,6 @@
 // For people who work alone: a written answer is compared with the model answer, and marked by its writer.
 
+import { captureKeys } from './controls.js';
 import { button, element, formatCount, formatPoints } from './elements.js';
 import { keepFocus } from './focus.js';
 import { factsOf } from './notebook.js';
@@ -20,7 +21,7 @@ export function updateOwnAnswers(panel, lab, actions) {
       before?.remove();
       continue;
     }
-    const box = element('div', '', { class: 'gradlab gradlab-message gradlab-own', 'data-key': key });
+    const box = element('div', '', { class: 'gradlab gradlab-message gradlab-own', 'data-key': key, 'aria-live': 'polite' });
     fill(box, work, actions);
     if (before) keepFocus(before, () => before.replaceWith(box), box);
     else cell.node.append(box);
@@ -35,7 +36,9 @@ function fill(box, work, actions) {
   const compare = button(marked ? 'Compare again' : 'Compare', async () => {
     const { solution, error } = await actions.readSolution(work.name);
     if (error) return box.replaceChildren(element('p', error));
-    keepFocus(box, () => box.replaceChildren(element('div', solution, { class: 'gradlab-model' }), chooser(work, actions)));
+    const model = element('div', '', { class: 'gradlab-model', role: 'group', 'aria-label': 'Model answer' });
+    model.innerHTML = solution; // the course's own text, rendered by the grader
+    keepFocus(box, () => box.replaceChildren(model, chooser(work, actions)));
   });
   box.replaceChildren(element('span', words), compare);
 }
@@ -47,6 +50,7 @@ function chooser(work, actions) {
   for (let points = 0; points <= work.points; points += 0.5) {
     select.append(element('option', `${formatPoints(points)} of ${formatCount(work.points, 'point')}`, { value: points }));
   }
+  captureKeys(select);
   const save = button('Save this mark', async () => {
     const { error } = await actions.saveOwnMark(work.name, Number(select.value));
     if (error) row.append(element('span', error));

@@ -70,7 +70,7 @@ function findExplanation(panel, prediction) {
 function decoratePrediction(cell, shown) {
   const wanted = factsOf(cell).answer ?? [];
   const items = [...shown.querySelectorAll('li')].filter(item => item.querySelector('input[type=checkbox]'));
-  const question = shown.querySelector('p')?.textContent.replace('Predict.', '').trim().slice(0, 60) ?? '';
+  const question = shown.querySelector('p')?.textContent.replace('Predict.', '').trim().slice(0, 200) ?? '';
   const form = element('form', '', { class: 'gradlab gradlab-prediction', 'aria-label': `Your prediction: ${question}` });
   const result = element('p', '', { role: 'status', class: 'gradlab-message' });
   const several = wanted.length > 1;
@@ -88,10 +88,14 @@ function decoratePrediction(cell, shown) {
       captureKeys(input);
       return { input, text };
     });
-    items[0].parentElement.classList.add('gradlab', 'gradlab-choices');
+    const list = items[0].parentElement;
+    list.classList.add('gradlab', 'gradlab-choices');
+    list.setAttribute('role', several ? 'group' : 'radiogroup');
+    list.setAttribute('aria-label', question);
+    items.forEach(item => item.setAttribute('role', 'presentation'));
     read = () => inputs.filter(each => each.input.checked).map(each => each.text);
   } else {
-    const input = element('input', '', { type: 'text', inputmode: 'decimal', 'aria-label': 'Your number' });
+    const input = element('input', '', { type: 'text', inputmode: 'decimal', 'aria-label': `Your number: ${question}` });
     captureKeys(input);
     form.append(input);
     read = () => (input.value.trim() ? [input.value.trim()] : []);
@@ -103,6 +107,10 @@ function decoratePrediction(cell, shown) {
     const given = read();
     if (!given.length) {
       result.textContent = "Make a prediction first. If it's wrong, you'll remember the answer better.";
+      return;
+    }
+    if (isNumber(wanted) && Number.isNaN(toNumber(given[0]))) {
+      result.textContent = 'Type a number.';
       return;
     }
     const right = isRight(given, wanted);
@@ -134,10 +142,15 @@ function markChoices(inputs, wanted) {
   }
 }
 
+/** Whether a prediction asks for a number instead of choices. */
+const isNumber = wanted => wanted.length === 1 && wanted[0].trim() !== '' && !Number.isNaN(Number(wanted[0]));
+
+const toNumber = text => Number(text.replace(',', '.'));
+
 function isRight(given, wanted) {
-  if (wanted.length === 1 && wanted[0].trim() !== '' && !Number.isNaN(Number(wanted[0]))) {
+  if (isNumber(wanted)) {
     const number = Number(wanted[0]);
-    return Math.abs(Number(given[0].replace(',', '.')) - number) <= 1e-6 + 0.01 * Math.abs(number);
+    return Math.abs(toNumber(given[0]) - number) <= 1e-6 + 0.01 * Math.abs(number);
   }
   const plain = texts => texts.map(text => text.replace(/[`*_\s]/g, '')).sort().join('|');
   return plain(given) === plain(wanted);

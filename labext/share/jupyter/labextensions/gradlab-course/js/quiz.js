@@ -48,6 +48,12 @@ export function writeLetters(source, letters) {
   return source.replace(RETURN.test(source) ? RETURN : STUB, line);
 }
 
+function ignoreRepeatedClick(event) {
+  if (event.detail < 2) return;
+  event.preventDefault();
+  event.stopPropagation();
+}
+
 class Quiz {
   /** cell: the questions. answer: the exercise's cell. shown: the rendered questions. */
   constructor(cell, answer, shown) {
@@ -56,6 +62,9 @@ class Quiz {
     this.note = element('p', '', { class: 'gradlab gradlab-message', role: 'status' });
     this.pager = element('div', '', { class: 'gradlab gradlab-buttons gradlab-pager' });
     shown.append(this.pager, this.note);
+    // The second click of two quick ones would land on what the first has brought there, or open the text for editing.
+    shown.addEventListener('click', ignoreRepeatedClick, true);
+    shown.addEventListener('dblclick', event => event.stopPropagation());
     for (const question of this.questions) {
       for (const { box, letter } of question.boxes) box.onchange = () => this.choose(question, letter, box.checked);
     }
