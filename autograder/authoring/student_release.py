@@ -41,13 +41,14 @@ def write_student_release(
     if folder.exists() and any(folder.iterdir()):
         raise GradlabError(f"{folder} isn't empty", fix="choose a new folder")
     entries = [entry for entry in course.labs if not labs or entry.name in labs]
-    copy_student_packages(folder)
+    folder.mkdir(parents=True, exist_ok=True)
     wheel = build_student_wheel(folder).name
     first_cell = _render_first_cell(f"{folder.name}.zip", wheel, publication)
     for page, text in _render_pages(course, labs, entries, publication).items():
         notebook = nbformat.reads(text, as_version=4)
         _insert_labkit_cell(notebook, first_cell)
         _write(folder / "labs" / page, to_text(notebook))
+    copy_student_packages(folder)
     for entry in entries:
         name = f"{entry.name}/{entry.name}.ipynb"
         notebook = nbformat.reads(_read_released(course, name), as_version=4)

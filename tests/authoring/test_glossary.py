@@ -13,7 +13,7 @@ def test_a_term_has_its_first_explanation_with_lab_and_section(labs: list[Lab]) 
 
 def test_a_sentence_that_refers_to_the_previous_one_includes_it(labs: list[Lab]) -> None:
     entries = {entry.term: entry for entry in collect_entries(labs)}
-    assert entries["causal"].sentence.startswith("A model that predicts the next word mustn't see it")
+    assert entries["causal"].sentence.startswith("A model that predicts the next word must not see that word")
     assert entries["causal"].sentence.endswith("That's called *causal* attention.")
 
 
