@@ -6,7 +6,7 @@ import re
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import nbformat
 import pytest
@@ -14,6 +14,9 @@ from playwright.sync_api import Browser, Error, Locator, Page, Route, expect, sy
 
 from autograder.authoring.course_folder import build_course, read_course
 from tests.lab_server import LabServer, run_lab_server
+
+if TYPE_CHECKING:
+    from labkit.pictures.picture import Picture
 
 ROOT = Path(__file__).parents[2]
 ARTIFACTS = ROOT / "artifacts"
@@ -192,3 +195,20 @@ def _keep(value: object, folder: Path, name: str) -> None:
 
 def _refuse(route: Route) -> None:
     route.abort()
+
+
+@pytest.fixture(scope="module")
+def pictures() -> dict[str, "Picture"]:
+    """Every kind of picture, drawn once."""
+    from every_picture import draw_every_picture  # imports torch, which most browser tests don't need
+
+    return draw_every_picture()
+
+
+@pytest.fixture
+def open_page(browser: Browser, pictures: dict[str, "Picture"]) -> Iterator[Any]:
+    """Open plain pages with the pictures of these names."""
+    from picture_page import open_picture_page
+
+    with contextlib.ExitStack() as pages:
+        yield lambda *names, **options: pages.enter_context(open_picture_page(browser, pictures, *names, **options))

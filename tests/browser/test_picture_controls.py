@@ -1,29 +1,16 @@
 """The controls of pictures in a plain page: steps, play, links and tables, by pointer and by keyboard."""
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from every_picture import draw_every_picture
-from picture_page import find_pictures, open_picture_page
-from playwright.sync_api import Browser, expect
+from picture_page import find_pictures
+from playwright.sync_api import expect
 
 from labkit.pictures.picture import Picture
 
 pytestmark = [pytest.mark.browser, pytest.mark.gate]
-
-
-@pytest.fixture(scope="module")
-def pictures() -> dict[str, Picture]:
-    return draw_every_picture()
-
-
-@pytest.fixture
-def open_page(browser: Browser, pictures: dict[str, Picture]) -> Iterator[Any]:
-    with contextlib.ExitStack() as pages:
-        yield lambda *names, **options: pages.enter_context(open_picture_page(browser, pictures, *names, **options))
 
 
 def test_play_stops_at_the_end_and_starts_again_from_there(open_page: Any) -> None:

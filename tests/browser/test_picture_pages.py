@@ -1,30 +1,17 @@
 """Pictures in a plain page: with and without scripts, in a narrow window, in both themes, and with little motion."""
 
-import contextlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from every_picture import draw_every_picture
-from picture_page import COLORS, find_pictures, open_picture_page
-from playwright.sync_api import Browser, Locator, expect
+from picture_page import COLORS, find_pictures
+from playwright.sync_api import Locator, expect
 
 from labkit.pictures.picture import Picture
 
 pytestmark = [pytest.mark.browser, pytest.mark.gate]
-
-
-@pytest.fixture(scope="module")
-def pictures() -> dict[str, Picture]:
-    return draw_every_picture()
-
-
-@pytest.fixture
-def open_page(browser: Browser, pictures: dict[str, Picture]) -> Iterator[Any]:
-    with contextlib.ExitStack() as pages:
-        yield lambda *names, **options: pages.enter_context(open_picture_page(browser, pictures, *names, **options))
 
 
 def step_on(picture: Locator) -> None:

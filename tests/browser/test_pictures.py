@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from every_picture import draw_every_picture, save_notebook
+from every_picture import save_notebook
 from lab_pages import SavedNotebook, describe_frame
 from playwright.sync_api import Locator, Page, expect
 
@@ -18,11 +18,6 @@ from tests.lab_server import LabServer, run_lab_server
 pytestmark = [pytest.mark.gate, pytest.mark.browser, pytest.mark.slow]
 
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
-
-
-@pytest.fixture(scope="module")
-def pictures() -> dict[str, Picture]:
-    return draw_every_picture()
 
 
 @pytest.fixture(scope="module", params=[THEMES[0], pytest.param(THEMES[1], marks=pytest.mark.nightly)])
