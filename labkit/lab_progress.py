@@ -47,6 +47,12 @@ class WorkItem:
     state: WorkState
     points: float
     """What it's worth; 0 for practice."""
+    title: str = ""
+    """What students call it, if that isn't its name."""
+    questions: int = 0
+    """How many a quiz asks; 0 if it's no quiz, or its letters can't be read."""
+    answered: int = 0
+    """How many of them have letters."""
     earned: float | None = None
     """What the grader gave for the present text, else None."""
     passed: int = 0
@@ -70,13 +76,18 @@ class WorkItem:
         return self.points == 0
 
     @property
+    def shown_name(self) -> str:
+        """Its title, else its name."""
+        return self.title or self.name
+
+    @property
     def is_done(self) -> bool:
         """Whether no visible work is left: it passes, or it got full marks."""
         if self.state is WorkState.MARKED:
             return (self.earned or 0.0) >= self.points - 1e-6
         if self.kind is WorkKind.EXERCISE:
             return self.state is WorkState.PASSING
-        return self.state in (WorkState.PASSING, WorkState.WRITTEN)
+        return self.state in (WorkState.PASSING, WorkState.WRITTEN) and self.answered >= self.questions
 
     @property
     def is_ready(self) -> bool:
@@ -84,7 +95,7 @@ class WorkItem:
         return self.is_done and self.state is not WorkState.MARKED and self.kind is not WorkKind.QUESTION
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"done": self.is_done, "practice": self.is_practice}
+        return asdict(self) | {"title": self.shown_name, "done": self.is_done, "practice": self.is_practice}
 
 
 @dataclass(frozen=True)
@@ -148,13 +159,15 @@ class LabProgress:
         return f"{format_points(self.earned)} of {total}{ready}"
 
     @property
-    def next(self) -> str:
-        """The first one with points that's neither passing nor fully marked; empty if there is none."""
-        return next((work.name for work in self.core if not work.is_done), "")
+    def next_work(self) -> WorkItem | None:
+        """The first one with points that's neither passing nor fully marked; None if there is none."""
+        return next((work for work in self.core if not work.is_done), None)
 
     def as_dict(self) -> dict[str, Any]:
         totals = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}
-        totals |= {"ready": self.ready_points, "summary": self.summary, "next": self.next}
+        following = self.next_work
+        totals |= {"ready": self.ready_points, "summary": self.summary, "next": following.name if following else ""}
+        totals |= {"next_title": following.shown_name if following else ""}
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | totals
 
 

@@ -17,6 +17,7 @@ from labkit.cause import NOT_WRITTEN, Cause
 from labkit.cell_digests import digest_source
 from labkit.lab_progress import LabProgress, MissedPrediction, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, read_marks
+from labkit.quiz_source import parse_letters
 from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
 from labkit.verdict import MIME
 
@@ -136,6 +137,8 @@ def _build_work(
     stale = verdict.get("source", source) not in ("", source)
     level = check_text(facts.get("level") or "")
     work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=level, tries=mark.tries if mark else 0)
+    questions, answered = _count_answered(text, facts)
+    work = replace(work, title=check_text(facts.get("title", "")), questions=questions, answered=answered)
     if text.strip() == facts.get("stub", "").strip():
         return replace(work, state=WorkState.UNTOUCHED)
     if mark and mark.source == source:
@@ -150,6 +153,15 @@ def _build_work(
     success = WorkState.WRITTEN if kind is WorkKind.QUIZ else WorkState.PASSING
     state = success if passed == len(outcomes) else WorkState.FAILING
     return replace(work, state=state, passed=passed, checks=len(outcomes))
+
+
+def _count_answered(text: str, facts: Mapping[str, Any]) -> tuple[int, int]:
+    """Count a quiz's questions, and those with letters; neither if the student computes the letters."""
+    questions, letters = int(check_number(facts.get("questions", 0))), parse_letters(text)
+    is_stub = text.strip() == facts.get("stub", "").strip()
+    if letters is None and not is_stub:
+        return 0, 0
+    return questions, min(questions, sum(map(bool, (letters or {}).values())))
 
 
 def _is_blank(outcome: Mapping[str, Any]) -> bool:

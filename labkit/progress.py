@@ -31,7 +31,7 @@ def progress(folder: str = "") -> Progress:
 
 
 def _describe_progress(lab: LabProgress) -> str:
-    return lab.summary + (f"; next: {lab.next}" if lab.begun and lab.next else "")
+    return lab.summary + (f"; next: {lab.next_work.shown_name}" if lab.begun and lab.next_work else "")
 
 
 def _render_html(labs: tuple[LabProgress, ...]) -> str:

@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 from autograder.authoring.regions import strip_hidden, strip_markers
+from autograder.authoring.titles import find_title
 from autograder.model.course import Cell, CellKind, Check, Exercise, Lab
 from autograder.model.metadata import KEY, WRITE_HERE, clear_hidden, make_cell_metadata, make_lab_metadata
 
@@ -72,7 +73,7 @@ def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     if cell.kind is CellKind.CHECK:
         text = f"{text}\n{format_score_line(lab.exercise(cell.name))}"
     stub = _clear_solution(cell.source, cell.kind.traits.markdown) if cell.kind.traits.student_writes else ""
-    metadata = {KEY: make_cell_metadata(cell, lab, stub), **_make_fold_metadata(cell)}
+    metadata = {KEY: make_cell_metadata(cell, lab, stub, find_title(cell, lab)), **_make_fold_metadata(cell)}
     fields: dict[str, Any] = {"id": _truncate_id(cell.id), "metadata": metadata, "source": text}
     if flags := make_nbgrader_flags(cell):
         fields["metadata"]["nbgrader"] = flags

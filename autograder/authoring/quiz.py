@@ -26,7 +26,7 @@ LETTERS_OF = 'the letters of all true statements, such as {"q1": "abc", "q2": "e
 FORM_WEIGHT, QUESTION_WEIGHT = 1, 4  # of the checks
 HALF_FROM = 4  # statements: of a shorter question, too many guesses misjudge only one
 SCORING = (
-    "Tick *all* true statements, or write their letters in the cell below. You get full points for a question if you "
+    "Select *all* true statements, or write their letters in the cell below. You get full points for a question if you "
     "judge every statement correctly, and half if you get {one} wrong."
 )
 

@@ -23,7 +23,7 @@ HOW = """## How a lab works
   exercise, restore a cell's original text, and mark your work.
 - After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell*, or press *Check*, which
   runs what it needs.
-- To write an answer in words, double-click its cell.
+- To write an answer in words, double-click its cell, or select it and press Enter.
 - The [glossary](00_glossary.ipynb) explains the words you've forgotten.
 
 ## What the checks try

@@ -24,7 +24,7 @@ from autograder.model.assignments import require_source
 from autograder.model.course import CellKind
 from autograder.model.metadata import CellMetadata, read_cell_metadata
 from autograder.rendering.prose import render_prose
-from autograder.reports.exercise_cells import find_another_way, read_ticks
+from autograder.reports.exercise_cells import find_another_way, read_letters
 from autograder.reports.student_view import build_student_view
 from labkit.lab_progress import HiddenFinding, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, get_marks_path, read_marks
@@ -101,11 +101,11 @@ def read_key(course: Path, notebook: Path, name: str, question: str) -> list[dic
         GradlabError: If the saved notebook has no letters for this question, so there's nothing to compare.
     """
     try:
-        letters = read_ticks(nbformat.reads(notebook.read_text(encoding="utf-8"), as_version=4), name) or {}
+        letters = read_letters(nbformat.reads(notebook.read_text(encoding="utf-8"), as_version=4), name) or {}
     except (OSError, *DAMAGED):  # nbformat's errors are ValueErrors
         letters = {}
     if not letters.get(question):
-        raise GradlabError("Tick at least one statement first.")
+        raise GradlabError("Select at least one statement first.")
     _, metadata = _read_source_cell(course, notebook, name)
     return [
         {"letter": each.letter, "true": each.true, "reason": str(render_prose(each.reason))}
@@ -122,7 +122,7 @@ def _read_source_cell(course: Path, notebook: Path, name: str) -> tuple[Notebook
         metadata = read_cell_metadata(cell)
         if metadata and metadata.kind in WRITTEN and metadata.exercise == name:
             return cell, metadata
-    raise GradlabError(f"the course has no solution of {name}", fix="run gradlab build in the course's folder")
+    raise GradlabError("the course has no solution of this exercise", fix="run gradlab build in the course's folder")
 
 
 def save_own_mark(notebook: Path, name: str, points: float) -> float:
@@ -144,7 +144,7 @@ def _find_work(notebook: Path, name: str) -> WorkItem:
         progress = None
     work = next((work for work in progress.work if work.name == name), None) if progress else None
     if work is None:
-        raise GradlabError(f"{notebook.name} has no exercise {name}", fix="save the notebook and try again")
+        raise GradlabError("this exercise isn't in the saved notebook", fix="save the notebook and try again")
     return work
 
 

@@ -70,6 +70,7 @@ DISPLAY = (
     "pictures",
     "points.py",
     "progress.py",
+    "quiz_source.py",
     "start.py",
     "untrusted_json.py",
     "verdict.py",

@@ -16,7 +16,8 @@ from autograder.model.nbgrader_cells import read_nbgrader_metadata
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in CellKind if kind.traits.named)
-WRITE_HERE = "*Double-click here and replace this line with your answer.*"  # for answers in words
+# For answers in words.
+WRITE_HERE = "*Double-click here, or press Enter on this cell, and replace this line with your answer.*"
 SECRET = {"hint", "misconceptions"}  # parts of a check's code that students may not have
 
 
@@ -26,6 +27,8 @@ class CellMetadata(StrictModel):
     kind: CellKind
     exercise: str = ""
     """The exercise, question or prediction that it belongs to."""
+    title: str = ""
+    """What students call it, if that isn't its name."""
     points: float = 0.0
     """What students can earn for it."""
     level: Level | None = None
@@ -35,6 +38,8 @@ class CellMetadata(StrictModel):
     """The right choices of a prediction, or its number."""
     stub: str = ""
     """The text of an exercise or a question as it's handed out."""
+    questions: int = 0
+    """How many a quiz asks."""
     quiz: tuple[QuizStatement, ...] = ()
     another: AnotherWay | None = None
     """Another right answer, for students who have earned all points."""
@@ -52,21 +57,24 @@ def make_lab_metadata(lab: Lab) -> dict[str, Any]:
     }
 
 
-def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "") -> dict[str, Any]:
+def make_cell_metadata(cell: Cell, lab: Lab, stub: str = "", title: str = "") -> dict[str, Any]:
     """Make the metadata of a cell of the source notebook.
 
     Args:
         stub: The text that's handed out, for a cell that students write.
+        title: What students call it, if that isn't its name.
     """
     checks = lab.exercise(cell.name).checks if cell.kind is CellKind.CHECK else ()
     metadata = CellMetadata(
         kind=cell.kind,
         exercise=cell.name,
+        title=title,
         points=cell.worth,
         level=cell.level,
         checks=checks,
         answer=cell.answer,
         stub=stub,
+        questions=len({statement.question for statement in cell.quiz}),
         quiz=cell.quiz,
         another=_find_another_answer(cell, lab),
     )

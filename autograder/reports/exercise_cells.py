@@ -1,8 +1,7 @@
-"""What a notebook says about an exercise or question: what it asks, its quiz, the student's ticks, another answer."""
+"""What a notebook says about an exercise or question: what it asks, its quiz, the student's letters, another answer."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection
 from typing import Any
 
@@ -12,9 +11,9 @@ from autograder.gradebook.submission_result import GradedCellResult
 from autograder.model.course import AnotherWay, CellKind, QuizStatement
 from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
 from autograder.rendering.prose import render_prose
+from labkit.quiz_source import parse_letters
 
-LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Za-z, ]*)["']""")  # "q1": "abc", and q1="abc"
-DOCSTRING = re.compile(r'''\A(\s*def [^\n]*\n\s*)(?:""".*?"""|".*?")''', re.DOTALL)  # its example isn't an answer
+WRITTEN = (CellKind.EXERCISE, CellKind.QUESTION)
 
 
 def render_question(notebook: Any, result: GradedCellResult) -> Markup:
@@ -27,9 +26,15 @@ def render_question(notebook: Any, result: GradedCellResult) -> Markup:
     return render_prose(before.source) if before is not None else Markup()
 
 
+def find_exercise_title(notebook: Any, exercise: str) -> str:
+    """Return what students call this exercise or question: its title in the notebook, else its name."""
+    _, metadata = _find_exercise_cell(notebook, exercise, WRITTEN)
+    return metadata.title if metadata and metadata.title else exercise
+
+
 def is_blank(notebook: Any, result: GradedCellResult) -> bool:
     """Return whether the exercise is unchanged since it was handed out, and earned nothing."""
-    cell, metadata = _find_exercise_cell(notebook, result.name, (CellKind.EXERCISE, CellKind.QUESTION))
+    cell, metadata = _find_exercise_cell(notebook, result.name, WRITTEN)
     return bool(metadata and cell.source.strip() == metadata.stub.strip() and not result.points)
 
 
@@ -39,11 +44,10 @@ def find_quiz(notebook: Any, exercise: str) -> tuple[QuizStatement, ...]:
     return metadata.quiz if metadata and cell.source.strip() != metadata.stub.strip() else ()
 
 
-def read_ticks(notebook: Any, exercise: str) -> dict[str, str] | None:
+def read_letters(notebook: Any, exercise: str) -> dict[str, str] | None:
     """Return the letters in the quiz's cell, by question; None if they can't be read."""
     cell, _ = _find_exercise_cell(notebook, exercise)
-    found = LETTERS.findall(DOCSTRING.sub(r"\1", cell.source)) if cell else []
-    return {question: letters.lower() for question, letters in found} or None
+    return parse_letters(cell.source) if cell else None
 
 
 def find_another_way(notebook: Any, result: GradedCellResult) -> AnotherWay | None:

@@ -26,7 +26,14 @@ from autograder.model.metadata import read_cell_metadata, read_title
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
 from autograder.rendering.prose import limit_page, render_code, render_prose
-from autograder.reports.exercise_cells import find_another_way, find_quiz, is_blank, read_ticks, render_question
+from autograder.reports.exercise_cells import (
+    find_another_way,
+    find_exercise_title,
+    find_quiz,
+    is_blank,
+    read_letters,
+    render_question,
+)
 from autograder.reports.page_templates import render_template
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_notebook
@@ -144,11 +151,13 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
     hidden_points = {
         e.name: round(e.worth - shown.worth, 4) for e, shown in zip(whole.exercises, result.exercises, strict=True)
     }
+    blank = {e.name for e in result.exercises if is_blank(notebook, e)}
     if result.kind is AssignmentKind.STOCK:
         by_exercise, others = group_stock_cells(notebook, whole.exercises)
         cells = {name: [render_cell(cell) for cell in group] for name, group in by_exercise.items()}
     else:
-        cells, others = {e.name: render_student_cells(notebook, e) for e in result.exercises}, []
+        # Of an unchanged answer, only the cells that the student added below it say anything.
+        cells, others = {e.name: render_student_cells(notebook, e)[e.name in blank :] for e in result.exercises}, []
     shows_all = tell == "all"  # a quiz's key, or another answer, would reveal the rest
     values = {
         "title": read_title(notebook) or result.lab,
@@ -157,10 +166,11 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         "other_cells": [render_cell(cell) for cell in others],
         "questions": {e.name: render_question(notebook, e) for e in result.exercises if e.by_hand},
         "quizzes": {e.name: find_quiz(notebook, e.name) if shows_all else () for e in result.exercises},
-        "letters": {e.name: read_ticks(notebook, e.name) for e in result.exercises},
+        "letters": {e.name: read_letters(notebook, e.name) for e in result.exercises},
         "alternatives": {e.name: find_another_way(notebook, e) if shows_all else None for e in result.exercises},
         "own_process": find_own_process_names(whole.exercises),
-        "blank": {e.name for e in result.exercises if is_blank(notebook, e)},
+        "blank": blank,
+        "titles": {e.name: find_exercise_title(notebook, e.name) for e in result.exercises},
         "tell": tell,
         "hidden_points": hidden_points,
         "solutions": options.solutions,

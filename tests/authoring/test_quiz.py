@@ -67,7 +67,7 @@ PREDICT = """
 def test_a_student_reads_statements_with_letters_and_no_reason() -> None:
     cells = build_release_notebook(read_lab_text(LAB)).cells
     prose = cells[2].source
-    assert "## Questions\n\nThink first.\n\nTick *all* true statements" in prose
+    assert "## Questions\n\nThink first.\n\nSelect *all* true statements" in prose
     assert "half if you get one of four or more wrong.\n\n**q1. Leaves**, of any graph\n- a. A leaf has" in prose
     assert "`grad_fn`,\n  wherever it is.\n- b. A leaf requires grad.\n- c." in prose
     text = "\n".join(cell.source for cell in cells)

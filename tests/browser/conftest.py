@@ -38,7 +38,7 @@ print("of -3 and 1:", 10)
 # %% quiz: interview points=2
 # ## A quiz
 #
-# Tick all true statements.
+# Select all true statements.
 #
 # **Squares**
 #

@@ -52,7 +52,7 @@ def walk_lab(page: Page, front_end: FrontEnd) -> None:
     expect(find_card(page)).to_contain_text("The checks that you can see pass")
     expect(work).to_contain_text("ready to mark")
 
-    find_panel(page).get_by_role("button", name=re.compile("^interview")).click()
+    find_panel(page).get_by_role("button", name=re.compile("^A quiz")).click()
     page.get_by_role("checkbox", name="q1 a").check()
     page.get_by_role("button", name="Next question").click()
     page.get_by_role("checkbox", name="q2 b").check()

@@ -16,7 +16,7 @@ from tests.lab_server import LabServer, run_lab_server
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
-def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
+def test_a_student_begins_checks_selects_predicts_resets_and_is_marked(student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel and a grader, each of which imports torch."""
     page.goto(student.address("lab"))
     panel = page.get_by_role("region", name="Course")
@@ -50,7 +50,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(find_card(page)).to_contain_text("The checks that you can see pass. Hidden checks decide its 2 points.")
     expect(find_card(page)).to_contain_text("This lab: 0 of 5 points, 2 more ready to mark")
     expect(find_card(page).get_by_role("button", name="Mark it now")).to_be_visible()
-    find_card(page).get_by_role("button", name="Next: interview").click()
+    find_card(page).get_by_role("button", name="Next: A quiz").click()
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     expect(find_card(page).get_by_text("later", exact=True).first).to_be_visible()
 
@@ -77,8 +77,8 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     title.click()
     expect(explanation).to_be_hidden()
 
-    # Ticks become letters in the cell that is graded.
-    panel.get_by_role("button", name=re.compile("^interview")).click()
+    # Choices become letters in the cell that is graded.
+    panel.get_by_role("button", name=re.compile("^A quiz")).click()
     page.get_by_label("q1 a").check()
     expect(page.get_by_label("q2 a")).to_be_hidden()
     page.get_by_role("button", name="Next question").click()
@@ -104,7 +104,7 @@ def test_a_student_begins_checks_ticks_predicts_resets_and_is_marked(student: La
     expect(find_card(page)).to_contain_text("hidden checks passed when it was marked")
     expect(find_card(page).get_by_text("later", exact=True).first).to_be_hidden()
     page.screenshot(path=ARTIFACTS / "course_marked.png")
-    mark_page.get_by_role("button", name="Open interview in the notebook").click()
+    mark_page.get_by_role("button", name="Open A quiz in the notebook").click()
     expect(page.get_by_role("heading", name="A quiz")).to_be_in_viewport()
     assert find_faults(page) == []
 

@@ -56,7 +56,7 @@ def test_a_student_needs_no_mouse(student: LabServer, page: Page) -> None:
     # The feedback page, and back.
     keys.reach(find_card(page).get_by_role("button", name="Show the feedback page"))
     keys.press("Enter")
-    back = page.frame_locator("iframe").get_by_role("button", name="Open interview in the notebook")
+    back = page.frame_locator("iframe").get_by_role("button", name="Open A quiz in the notebook")
     keys.reach(back)
     keys.press("Enter")
 
@@ -77,5 +77,5 @@ def test_a_student_needs_no_mouse(student: LabServer, page: Page) -> None:
     keys.expect_focus()
     page.screenshot(path=ARTIFACTS / "course_keyboard.png")
     keys.press("Control+Alt+m")
-    expect(find_panel(page).get_by_role("button", name="interview")).to_contain_text("2 of 2 points")
+    expect(find_panel(page).get_by_role("button", name="A quiz")).to_contain_text("2 of 2 points")
     keys.expect_focus()

@@ -66,13 +66,35 @@ def test_a_state_follows_from_the_text_and_its_verdict(notebook: dict[str, Any],
     assert get_state(notebook) == state
 
 
+@pytest.mark.parametrize(
+    ("answer", "answered", "is_done"),
+    [
+        ("raise NotImplementedError()", 0, False),
+        ('return {"q1": "a", "q2": ""}', 1, False),
+        ('return {"q1": "a", "q2": "bc"}', 2, True),
+        ("return compute_letters()", 0, True),
+    ],
+)
+def test_a_quiz_is_ready_once_each_of_its_questions_has_letters(answer: str, answered: int, is_done: bool) -> None:
+    docstring = '"""The letters, such as {"q1": "abc"}."""'
+    text = f"def f():\n    {docstring}\n    {answer}"
+    notebook = make_lab(text, quiz=True)
+    stub = f"def f():\n    {docstring}\n    raise NotImplementedError()"
+    notebook["cells"][1]["metadata"]["gradlab"] |= {"questions": 2, "title": "Interview", "stub": stub}
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
+    assert progress is not None
+    quiz = progress.work[0]
+    assert (quiz.answered, quiz.is_done, quiz.is_ready) == (answered, is_done, is_done)
+    assert progress.as_dict()["next_title"] == ("" if is_done else "Interview")
+
+
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     marks = {"f": ExerciseMark(digest_source(MINE), 2.5)}
     progress = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)
     assert progress is not None
     assert progress.work[0].state == "marked"
     assert progress.earned == 2.5
-    assert progress.next == "f"
+    assert progress.next_work == progress.work[0]
     assert get_state(make_lab(MINE + " "), marks) == "marked"
     assert get_state(make_lab(MINE + "0"), marks) == "written"
 
@@ -86,7 +108,7 @@ def test_practice_is_listed_and_neither_counts_nor_delays_the_next_exercise() ->
     practice = progress.work[0]
     assert practice.is_practice and practice.state == "failing" and practice.level == "hard"
     assert [work.name for work in progress.core] == ["why"] and progress.points == 2
-    assert progress.next == "" and progress.as_dict()["work"][0]["practice"] is True
+    assert progress.next_work is None and progress.as_dict()["work"][0]["practice"] is True
 
 
 def test_the_state_includes_finished_work_and_work_ready_to_be_marked() -> None:
@@ -139,9 +161,9 @@ def test_a_folder_gives_its_labs_in_order_and_nothing_for_other_files(tmp_path: 
     marks.parent.mkdir()
     marks.write_text(json.dumps({"f": {"source": digest_source(MINE), "points": 3.0}}))
     labs_progress = read_progress(tmp_path)
-    assert [(each.path, each.next) for each in labs_progress] == [
+    assert [(each.path, each.next_work and each.next_work.name) for each in labs_progress] == [
         ("01_one/01_one.ipynb", "f"),
-        ("02_two/02_two.ipynb", ""),
+        ("02_two/02_two.ipynb", None),
     ]
     reply = progress(str(tmp_path / "01_one"))
     assert "01_one: 5 points; next: f" in repr(reply)

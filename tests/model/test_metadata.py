@@ -33,7 +33,9 @@ def test_the_source_notebook_records_the_purpose_of_each_cell(labs: list[Lab]) -
             checks = tuple(map(strip_check, lab.exercise(cell.name).checks)) if cell.kind is CellKind.CHECK else ()
             metadata = read_cell_metadata(node)
             assert metadata is not None
-            assert metadata.model_copy(update={"stub": "", "quiz": (), "another": None}) == CellMetadata(
+            assert metadata.model_copy(
+                update={"title": "", "stub": "", "questions": 0, "quiz": (), "another": None}
+            ) == CellMetadata(
                 kind=cell.kind,
                 exercise=cell.name,
                 points=cell.worth,

@@ -25,7 +25,7 @@ from autograder.model.term import ExcusedChecks, Tell
 from autograder.proving.workbench import iter_workbenches
 from autograder.rendering.picture_size import MAX_PIXELS
 from autograder.rendering.safe_svg import count_safe_pixels
-from autograder.reports.exercise_cells import read_ticks
+from autograder.reports.exercise_cells import read_letters
 from autograder.reports.feedback import NOT_SHOWN, PageOptions, render_feedback_page, write_feedback
 from autograder.reports.page_templates import add_breaks
 from autograder.reports.student_cells import ShownCell, render_cell, render_student_cells
@@ -221,7 +221,7 @@ def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
         ("def quiz():\n    return letters", None),
     ],
 )
-def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, letters: dict[str, str] | None) -> None:
+def test_the_page_says_of_each_statement_whether_it_was_selected(answer: str, letters: dict[str, str] | None) -> None:
     statements = [
         {"question": "q1", "letter": letter, "text": f"`{letter}` holds", "true": letter == "a", "reason": "so it is"}
         for letter in "ab"
@@ -229,17 +229,17 @@ def test_the_page_says_of_each_statement_whether_it_was_ticked(answer: str, lett
     cell = nbformat.v4.new_code_cell(answer, id="exercise-quiz")
     cell.metadata["gradlab"] = {"kind": "exercise", "exercise": "quiz", "points": 1.0, "quiz": statements}
     notebook = nbformat.v4.new_notebook(cells=[cell])
-    assert read_ticks(notebook, "quiz") == letters
+    assert read_letters(notebook, "quiz") == letters
     result = SubmissionResult(
         student="ada", lab="x", points=0, worth=1, exercises=(GradedCellResult(name="quiz", points=0, worth=1),)
     )
     page = render_feedback_page(result, notebook)
     assert "<code>a</code> holds" in page and "True: so it is" in page
-    assert ("ticked" in page) == (letters is not None)
+    assert ("selected</div>" in page) == (letters is not None)
     if letters is not None:
         right, wrong = (
-            'right</span><div class="gradlab-small">ticked',
-            'wrong</span><div class="gradlab-small">ticked',
+            'right</span><div class="gradlab-small">selected',
+            'wrong</span><div class="gradlab-small">selected',
         )
         assert right in page and wrong in page and "q1 b" in page
 
@@ -461,4 +461,30 @@ def test_the_letters_of_a_docstring_are_no_answer() -> None:
     answer = 'def quiz():\n    """Letters, such as {"q1": "abc", "q2": "e"}."""\n    return {"q2": "b, D"}'
     cell = nbformat.v4.new_code_cell(answer, id="exercise-quiz")
     cell.metadata["gradlab"] = {"kind": "exercise", "exercise": "quiz", "points": 1.0}
-    assert read_ticks(nbformat.v4.new_notebook(cells=[cell]), "quiz") == {"q2": "b, d"}
+    assert read_letters(nbformat.v4.new_notebook(cells=[cell]), "quiz") == {"q2": "b, d"}
+
+
+def test_an_answer_that_is_not_written_shows_no_stub_and_its_title() -> None:
+    stub = "*Double-click here.*"
+    question = nbformat.v4.new_markdown_cell(stub, id="question-why_so")
+    facts = {"kind": "question", "exercise": "why_so", "title": "In your own words", "points": 1.0, "stub": stub}
+    question.metadata["gradlab"] = facts
+    asks = nbformat.v4.new_markdown_cell("## In your own words\n\nWhy is it so?")
+    asks.metadata["gradlab"] = {"kind": "prose"}
+    result = SubmissionResult(
+        student="ada",
+        lab="x",
+        points=0,
+        worth=1,
+        exercises=(GradedCellResult(name="why_so", points=None, by_hand=True, worth=1),),
+    )
+    added = nbformat.v4.new_code_cell("tried = 1")
+    for cells, shown in (([asks, question], False), ([asks, question, added], True)):
+        page = render_feedback_page(result, nbformat.v4.new_notebook(cells=cells))
+        assert "<p>Not written.</p>" in page
+        assert '<h2 id="why_so">In your own words</h2>' in page and ">why_so<" not in page
+        assert "Double-click" not in page and "Why is it so?" not in page and "Your answer" not in page
+        assert ("Cells that you added" in page) == shown
+    question.source = "Because."
+    page = render_feedback_page(result, nbformat.v4.new_notebook(cells=[asks, question]))
+    assert "Because." in page and "Why is it so?" in page and "Your answer" in page

@@ -22,6 +22,7 @@ export function updateCards(panel, lab, actions) {
     const card = kind === 'check' ? cell.node.querySelector('.gradlab-card') : null;
     const work = card && lab.work.find(each => each.name === exercise);
     if (!work) continue;
+    showTitle(card, work);
     const before = card.querySelector('.gradlab-way');
     const key = JSON.stringify([work, lab.summary, lab.next]);
     if (before?.dataset.key === key) continue;
@@ -35,6 +36,15 @@ export function updateCards(panel, lab, actions) {
     if (before) keepFocus(before, () => before.replaceWith(after), after);
     else card.append(after);
   }
+}
+
+/** Call a quiz by its title: the notebook's own card has only its name. */
+function showTitle(card, { name, title }) {
+  if (title === name) return;
+  const place = document.createTreeWalker(card.querySelector('.gradlab-card-head') ?? card, NodeFilter.SHOW_TEXT).nextNode();
+  if (!place?.data.startsWith(name)) return;
+  place.data = title + place.data.slice(name.length);
+  card.setAttribute('aria-label', `Checks of ${title}`);
 }
 
 const isFull = work => work.state === 'marked' && work.done;
@@ -58,7 +68,7 @@ function buildAddition(work, lab, actions) {
     row.append(button('Mark it now', actions.mark));
   }
   if (lab.next && lab.next !== work.name && work.state !== 'failing') {
-    row.append(button(`Next: ${lab.next}`, () => actions.open(lab.next)));
+    row.append(button(`Next: ${lab.next_title}`, () => actions.open(lab.next)));
   }
   if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage));
   if (lab.grader && work.tries >= TRIES && !work.done && work.kind === 'exercise') row.append(solutionButton(work, actions));

@@ -1,7 +1,7 @@
 // The commands of a lab's toolbar: check, next, reset and mark.
 
 import { firstLine, runChecks } from './check_run.js';
-import { currentExercise, factsOf, indexOf, isLab, labOf, reset } from './notebook.js';
+import { currentExercise, factsOf, indexOf, isLab, labOf, reset, titleOf } from './notebook.js';
 import { chooseNextLab } from './panel.js';
 
 /**
@@ -23,7 +23,7 @@ export function makeCommands(lesson) {
     if (index >= 0) await front().content.scrollToItem(index, 'smart');
     await readOpen();
     const work = now.open?.work.find(each => each.name === name);
-    if (work && work.checks) notify(`${name}: ${work.passed} of ${work.checks} passed.${note}`, 'info', note ? 10000 : 4000);
+    if (work && work.checks) notify(`${work.title}: ${work.passed} of ${work.checks} passed.${note}`, 'info', note ? 10000 : 4000);
   }
 
   /** Run these checks. Returns what to add to their result, or null if a cell ended the run, which this then reports. */
@@ -57,7 +57,7 @@ export function makeCommands(lesson) {
     const name = currentExercise(front());
     if (!name) return notify('There is no exercise below this cell.');
     const answer = await showDialog({
-      title: `Reset ${name}?`,
+      title: `Reset ${titleOf(front(), name)}?`,
       body: 'The cell returns to its original text. Your current text is kept below it in a raw cell, which is not run.',
       buttons: [Dialog.cancelButton(), Dialog.warnButton({ label: 'Reset' })],
       defaultButton: 0,
@@ -133,7 +133,7 @@ export function makeCommands(lesson) {
 
   function describeStep({ number, steps, exercise, cell }) {
     if (!number) return '';
-    const what = exercise ? `the checks of ${exercise}` : `the cell that begins with “${cell.slice(0, 60)}”`;
+    const what = exercise ? `the checks of ${now.open?.work.find(each => each.name === exercise)?.title ?? exercise}` : `the cell that begins with “${cell.slice(0, 60)}”`;
     return `. Step ${number} of ${steps}: ${what}`;
   }
 

@@ -72,7 +72,7 @@ export class FeedbackPages {
       link.type = 'button';
       link.textContent = 'Open in the notebook';
       link.className = 'gradlab-open';
-      link.setAttribute('aria-label', `Open ${heading.id} in the notebook`);
+      link.setAttribute('aria-label', `Open ${heading.textContent} in the notebook`);
       link.addEventListener('click', () => this.goTo(path, heading.id));
       heading.append(link);
     }

@@ -34,7 +34,7 @@ export function makeHome({ MainAreaWidget }, { Widget }, actions) {
 function buildStart(course, actions) {
   const lab = chooseNextLab(course, null);
   if (!lab) return element('p', course.labs.length ? 'You have done every exercise.' : 'There are no labs in this folder.', { class: 'gradlab-place' });
-  const words = lab.begun ? `Continue with ${lab.next}` : `Begin with lab ${lab.number}`;
+  const words = lab.begun ? `Continue with ${lab.next_title}` : `Begin with lab ${lab.number}`;
   const place = lab.begun ? `Lab ${lab.number}, ${lab.title}. You were there ${describeDay(lab.changed)}.` : lab.title;
   const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
   const how = button('How a lab works', actions.showHow, { class: 'gradlab-how', 'data-key': 'how' });

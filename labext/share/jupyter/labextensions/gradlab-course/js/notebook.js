@@ -23,6 +23,12 @@ export function labOf(panel) {
   return { name, title };
 }
 
+/** What students call an exercise or a question: the title in its cell, else its name. */
+export function titleOf(panel, exercise) {
+  const index = Math.max(indexOf(panel, 'exercise', exercise), indexOf(panel, 'question', exercise));
+  return factsOf(panel.content.widgets[index]).title ?? exercise;
+}
+
 /** The index of the cell of this kind and exercise; -1 if there is none. */
 export function indexOf(panel, kind, exercise) {
   return panel.content.widgets.findIndex(cell => factsOf(cell).kind === kind && factsOf(cell).exercise === exercise);
@@ -140,7 +146,7 @@ export function reset(panel, exercise) {
   panel.content.widgets[indexOf(panel, 'check', exercise)]?.model.clearExecution(); // it is about the old text
   panel.content.model.sharedModel.insertCell(index + 1, {
     cell_type: 'raw',
-    source: `Your ${exercise} before the reset:\n\n${before}`,
+    source: `Your text of ${titleOf(panel, exercise)} before the reset:\n\n${before}`,
     metadata: {},
   });
 }

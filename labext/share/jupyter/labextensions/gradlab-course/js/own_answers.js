@@ -46,7 +46,7 @@ function fill(box, work, actions) {
 /** Choices from no points to all of them, in halves. */
 function chooser(work, actions) {
   const row = element('div', '', { class: 'gradlab-buttons' });
-  const select = element('select', '', { 'aria-label': `Points for ${work.name}` });
+  const select = element('select', '', { 'aria-label': `Points for ${work.title}` });
   for (let points = 0; points <= work.points; points += 0.5) {
     select.append(element('option', `${formatPoints(points)} of ${formatCount(work.points, 'point')}`, { value: points }));
   }

@@ -52,7 +52,7 @@ function continueButton(course, open, actions) {
   }
   const lab = chooseNextLab(course, open);
   if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'There are no labs in this folder.');
-  const words = lab.begun ? `Continue: ${lab.next} in ${lab.title}` : `Begin: ${lab.title}`;
+  const words = lab.begun ? `Continue: ${lab.next_title} in ${lab.title}` : `Begin: ${lab.title}`;
   const start = () => actions.open(lab, lab.begun ? lab.next : '');
   return makeButton(words, start, CONTINUE);
 }
@@ -86,7 +86,7 @@ function workList(lab, works, actions) {
     const button = makeButton('', () => actions.open(lab, work.name), { class: 'gradlab-plain gradlab-work', 'data-key': `${lab.name}/${work.name}` });
     const state = element('span', '', { class: 'gradlab-small gradlab-state' });
     state.append(element('span', describeState(work)), ' ', element('span', describeWorth(work)));
-    button.append(sign(signOf(work)), breakableName(work.name), ' ', state);
+    button.append(sign(signOf(work)), breakableName(work.title), ' ', state);
     item.append(button);
     list.append(item);
   }
@@ -115,6 +115,7 @@ const link = (words, key, action) => makeButton(words, action, { class: 'gradlab
 
 /** The icon of a work's state: only full marks are a green disc. */
 function signOf(work) {
+  if (work.questions && work.state !== 'marked') return work.done ? 'ready' : work.answered ? 'written' : 'untouched';
   if (work.state !== 'marked') return { failing: 'fail', passing: 'ready' }[work.state] ?? work.state;
   if (work.done) return 'pass';
   return work.earned > 0 ? 'partly' : 'fail';
@@ -127,6 +128,7 @@ function describeWorth(work) {
 }
 
 function describeState(work) {
+  if (work.questions && ['written', 'failing'].includes(work.state)) return `${work.answered} of ${work.questions} answered`;
   return work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
 }
 
@@ -153,7 +155,7 @@ function review(course, open, actions) {
   const missed = course.labs.slice(0, at).flatMap(lab => lab.missed.map(prediction => ({ lab, prediction }))).slice(0, 5);
   if (!missed.length) return null;
   return links('Predict again', missed.map(({ lab, prediction: { name, question } }) =>
-    link(`Lab ${lab.number}: ${question || name}`, `again/${lab.name}/${name}`, () => actions.predictAgain(lab, name))));
+    link(`Lab ${lab.number}: ${question || 'a prediction'}`, `again/${lab.name}/${name}`, () => actions.predictAgain(lab, name))));
 }
 
 function allLabs(course, open, actions) {
