@@ -11,14 +11,16 @@ from typing import NamedTuple
 
 from torch.autograd import graph
 
+from labkit.call_snapshots import find_exercise
 from labkit.cause import NOT_WRITTEN, Cause, StopReason
+from labkit.cell_digests import compile_definition
+from labkit.missing_return import is_missing_return
 from labkit.outcome import Blame
 
 _HERE = str(Path(__file__).parent)
 _ENGINE = str(graph.__file__)  # backward runs there, through the graph of the student's result
 _PROBES = str(Path(__file__).parent / "probes")
 _LIBRARIES = tuple({sysconfig.get_path("purelib"), sysconfig.get_path("platlib"), sysconfig.get_path("stdlib")})
-# notebook_progress.py recognises cards of earlier versions by this text.
 
 
 class Attribution(NamedTuple):
@@ -57,9 +59,14 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
         return unwritten if is_unwritten else Attribution(f"raised {kind}: {text}", kind, Blame.STUDENT)
     frames = _list_frames(trace)
     student_frames = [(name, line) for name, line in frames if name != cell and not _is_library(name)]
+    in_exercise = _find_exercise_frames(student_frames, cell)
+    if not in_exercise and is_missing_return(error, trace, student_frames[-1][0] if student_frames else cell):
+        return Attribution("your result is None", kind, Blame.STUDENT, Cause.NOTHING)
     if student_frames:
         if is_unwritten:
             return unwritten
+        if not in_exercise:  # a helper of the check failed on what the student's function returned
+            return Attribution(f"your result could not be used: {kind}: {text}", kind, Blame.STUDENT)
         file, line = student_frames[-1]
         text = _add_suggestion(text, error, trace)
         source = linecache.getline(file, line).strip()
@@ -77,15 +84,24 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     return Attribution(f"your result could not be used: {kind}: {text}", kind, blame)
 
 
+def _find_exercise_frames(frames: list[tuple[str, int]], cell: str) -> list[tuple[str, int]]:
+    """Return the frames in the cell that defines the exercise; all frames if the check cell doesn't name it."""
+    exercise = find_exercise("".join(linecache.getlines(cell)))
+    definition = compile_definition(exercise)
+    return [frame for frame in frames if not exercise or definition.search("".join(linecache.getlines(frame[0])))]
+
+
 def _add_suggestion(text: str, error: BaseException, trace: TracebackType | None) -> str:
-    """Add the name that was probably meant, if a name was misspelt."""
+    """Add the name that was probably meant, or which cell to run, if a name isn't defined."""
     if not isinstance(error, NameError) or trace is None:
         return text
     while trace.tb_next is not None:
         trace = trace.tb_next
     names = {*trace.tb_frame.f_locals, *trace.tb_frame.f_globals}
     close = difflib.get_close_matches(error.name or "", sorted(names), n=1, cutoff=0.75)
-    return f"{text}. Did you mean {close[0]}?" if close else text
+    if isinstance(error, UnboundLocalError) or close:
+        return f"{text}. Did you mean {close[0]}?" if close else text
+    return f"{text}. If a cell above defines it, run that cell first"
 
 
 def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:

@@ -12,10 +12,16 @@ def digest_source(source: str) -> str:
     return hashlib.sha256(source.strip().encode()).hexdigest()[:16]
 
 
+def compile_definition(name: str) -> re.Pattern[str]:
+    """Compile the pattern of a definition of this name in a cell."""
+    name = re.escape(name)
+    return re.compile(rf"^(?:(?:async )?def|class) {name}\b|^{name} *=", re.MULTILINE)
+
+
 def digest_cell(exercise: str) -> str:
     """Return the digest of the last cell that this kernel ran and that defines the exercise; empty if unknown."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
-    defines = re.compile(rf"^(?:(?:async )?def|class) {re.escape(exercise)}\b|^{re.escape(exercise)} *=", re.MULTILINE)
+    defines = compile_definition(exercise)
     sources = getattr(getattr(shell, "history_manager", None), "input_hist_raw", [])
     return next((digest_source(text) for text in reversed(sources) if defines.search(text)), "")

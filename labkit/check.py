@@ -16,13 +16,15 @@ from types import TracebackType
 from typing import NamedTuple
 
 from labkit.blame import blame_exception, shorten_text
+from labkit.call_snapshots import CallSnapshot, record_calls
 from labkit.cause import Cause
 from labkit.cell_digests import digest_cell
 from labkit.comparison import Mismatch
 from labkit.failed_call import describe_call
+from labkit.interrupt import build_interrupt
 from labkit.outcome import Outcome, compute_earned
 from labkit.tensor_difference import compute_difference
-from labkit.verdict import Verdict
+from labkit.verdict import Verdict, summarize_verdict
 
 
 class OutcomeRecorder(NamedTuple):
@@ -37,6 +39,7 @@ MAX_NOTES = 20
 # Outcomes by cell and check id. Running a cell again replaces its outcomes.
 _outcomes: dict[str, dict[str, Outcome]] = {}
 _recorders: list[OutcomeRecorder] = []
+_verdicts: dict[str, Verdict] = {}  # the latest of each exercise
 
 
 class check:  # noqa: N801 - reads as a statement in a lab: with check("...", "..."):
@@ -74,10 +77,13 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         )
         self._cell = sys._getframe(1).f_code.co_filename
         self._stack = contextlib.ExitStack()
+        self._calls: list[CallSnapshot] = []
 
     def __enter__(self) -> check:
         if _recorders:
             _recorders[-1].before_check()
+        elif "NBGRADER_EXECUTION" not in os.environ:
+            self._calls = self._stack.enter_context(record_calls(self._cell, sys._getframe(1).f_globals))
         self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always")
         self._stderr = self._stack.enter_context(contextlib.redirect_stderr(io.StringIO()))
@@ -90,6 +96,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         if _recorders:
             _recorders[-1].after_check()
         self._stack.close()
+        if isinstance(error, KeyboardInterrupt) and not _recorders and _is_in_shell():
+            raise build_interrupt(self.outcome.label, trace, self._cell) from None
         if isinstance(error, KeyboardInterrupt | GeneratorExit):
             return False
         outcome = self.outcome
@@ -102,7 +110,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             found = blame_exception(error, trace, self._cell)
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = found
         if error is not None and not _recorders and outcome.cause is not Cause.UNWRITTEN:
-            outcome.call = describe_call(trace, self._cell)
+            outcome.call = describe_call(trace, self._cell, self._calls)
         outcome.notes = [shorten_text(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
             outcome.notes.append(shorten_text(text, 2_000))
@@ -132,9 +140,15 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             hidden_present=labels >= set(hidden),
             source_digest=digest_cell(exercise),
         )
+        _verdicts[exercise] = verdict
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:
             print(verdict, file=sys.stderr)  # nbgrader's Validate button shows stderr, not the table
         return verdict
+
+
+def summarize_verdicts() -> tuple[str, ...]:
+    """Return a line for each exercise whose checks ran in this process."""
+    return tuple(f"{exercise}: {summarize_verdict(verdict)}" for exercise, verdict in _verdicts.items())
 
 
 @contextlib.contextmanager

@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import ast
 import linecache
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
-import torch
-from torch import Tensor
+from labkit.call_snapshots import CallSnapshot, find_exercise
 
-MAX_CALL, MAX_VALUE = 200, 160  # characters
-MAIN = "__main__"  # the module of what a notebook defines
+MAX_CALL = 200  # characters
 
 
-def describe_call(trace: TracebackType | None, cell: str) -> str:
+def describe_call(trace: TracebackType | None, cell: str, calls: Sequence[CallSnapshot]) -> str:
     """Return the call that the failing line of a check made, or the last one that its values came from.
 
     Args:
         trace: Of the exception that ended the check.
         cell: The file name of the check cell.
+        calls: Those that the check made of the student's function, directly or through a helper.
 
     Returns:
-        "f(t, 2.0), with t = tensor([1, 2])"; empty if the line has no such call, or the source isn't known.
+        "f(x=tensor([1, 2]), n=2)"; empty if the line has no such call, or the source isn't known. A call that wasn't
+        recorded is quoted from the check.
     """
     frame, line = _find_frame(trace, cell)
     source = "".join(linecache.getlines(cell))
@@ -38,8 +38,12 @@ def describe_call(trace: TracebackType | None, cell: str) -> str:
         is_failing = statement is statements[-1]
         if not is_failing and not (isinstance(statement, ast.Assign) and names & _list_names(statement.targets)):
             continue
-        for call in _iter_calls(statement, frame):
-            return _format_call(call, source, frame.f_locals)
+        lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+        if recorded := [call for call in calls if call.line in lines]:
+            return str(recorded[-1])
+        for call in _iter_calls(statement, find_exercise(source)):
+            text = " ".join((ast.get_source_segment(source, call) or "").split())
+            return text if len(text) <= MAX_CALL else ""
         names |= _list_names([statement])
     return ""
 
@@ -66,37 +70,12 @@ def _list_statements(module: ast.Module, line: int) -> list[ast.stmt]:
     return sorted(found, key=lambda statement: statement.lineno)
 
 
-def _iter_calls(statement: ast.stmt, frame: FrameType) -> Iterator[ast.Call]:
-    """Yield the calls of functions and classes that the notebook defines."""
+def _iter_calls(statement: ast.stmt, exercise: str) -> Iterator[ast.Call]:
+    """Yield the calls of the exercise's function or class. A student doesn't know the check's own helpers."""
     for node in ast.walk(statement):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            if getattr(frame.f_globals.get(node.func.id), "__module__", "") == MAIN:
-                yield node
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == exercise:
+            yield node
 
 
 def _list_names(nodes: list[Any]) -> set[str]:
     return {inner.id for node in nodes for inner in ast.walk(node) if isinstance(inner, ast.Name)}
-
-
-def _format_call(call: ast.Call, source: str, values: Mapping[str, Any]) -> str:
-    text = " ".join((ast.get_source_segment(source, call) or "").split())
-    if not 0 < len(text) <= MAX_CALL:
-        return ""
-    names = sorted(_list_names([*call.args, *(keyword.value for keyword in call.keywords)]))
-    shown = [f"{name} = {value}" for name in names if name in values and (value := _format_value(values[name]))]
-    return text + (f", with {', '.join(shown)}" if shown else "")
-
-
-def _format_value(value: Any) -> str:
-    """Format a value on one line; empty if it's long, of another kind, or a tensor that was changed in place since."""
-    if isinstance(value, Tensor):
-        if value._version or value.numel() > 64:
-            return ""
-        with torch.no_grad():
-            text = repr(value.detach())
-    elif isinstance(value, bool | int | float | str | list | tuple | torch.dtype):
-        text = repr(value)
-    else:
-        return ""
-    text = " ".join(text.split())
-    return text if len(text) <= MAX_VALUE else ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from labkit.card_style import CARD, COLORS, SYSTEM
 from labkit.cause import Cause
 from labkit.difference import Difference
 from labkit.hint import fold_hints
@@ -19,6 +20,7 @@ MIME = "application/vnd.gradlab.verdict+json"
 NAMES = ("call", "expected")  # of lines that a card sets apart
 SAME_ERROR = "the same error as above"
 NO_RETURN = "Your function returned None. Does every path through it end with a return?"
+SAME_NOTHING = "your function returned None here, too"
 
 
 @dataclass
@@ -66,7 +68,7 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def summarize(verdict: Verdict) -> str:
+def summarize_verdict(verdict: Verdict) -> str:
     """Say in one line how many checks passed and what remains to be decided."""
     if is_blank(verdict):
         return f"not written yet; {_format_points(verdict.worth)} to earn" if verdict.worth else "not written yet"
@@ -98,23 +100,27 @@ def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
         if verdict.worth and verdict.outcomes and outcome not in select_earning(verdict.outcomes):
             lines.append("earns points once the failed checks pass")
         return lines
+    if outcome.cause is Cause.NOTHING:
+        first = next(o for o in verdict.outcomes if o.cause is Cause.NOTHING)
+        return [*_list_call(outcome, verdict), NO_RETURN if outcome is first else SAME_NOTHING, *lines]
     if (
         outcome.error
         and next(o for o in verdict.outcomes if (o.error, o.seen) == (outcome.error, outcome.seen)) is not outcome
     ):
         return [SAME_ERROR, *lines]
     failures = [outcome.misconception] if outcome.misconception else []
-    if outcome.call and not verdict.hidden_present:
-        failures.append(f"call: {outcome.call}")
+    failures += _list_call(outcome, verdict)
     if outcome.seen and not (outcome.misconception and verdict.hidden_present):
         failures.append(outcome.seen)
         if outcome.expected and not verdict.hidden_present:
             failures.append(f"expected: {outcome.expected}")
     if difference := select_difference(outcome, verdict):
         failures += _format_forms(difference)
-    if outcome.cause is Cause.NOTHING:
-        lines.append(NO_RETURN)
     return failures + lines
+
+
+def _list_call(outcome: Outcome, verdict: Verdict) -> list[str]:
+    return [f"call: {outcome.call}"] if outcome.call and not verdict.hidden_present else []
 
 
 def select_difference(outcome: Outcome, verdict: Verdict) -> Difference | None:
@@ -129,7 +135,7 @@ def _format_forms(difference: Difference) -> list[str]:
 
 
 def render_text(verdict: Verdict) -> str:
-    lines = [f"{verdict.exercise}: {summarize(verdict)}"]
+    lines = [f"{verdict.exercise}: {summarize_verdict(verdict)}"]
     for outcome in [] if is_blank(verdict) else verdict.outcomes:
         lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {_name(outcome.label, outcome.required)}")
         lines += [f"      {line}" for line in list_details(outcome, verdict)]
@@ -139,20 +145,7 @@ def render_text(verdict: Verdict) -> str:
     return "\n".join([*lines, *(f"later {label}" for label in _name_later(verdict))])
 
 
-# Tokens of the course's extension; without it JupyterLab's own colors, light or dark; elsewhere, such as on nbgrader's
-# pages, fixed ones.
-FAINT = "var(--gl-faint, var(--jp-content-font-color2, #5c6670))"
-COLORS = {
-    "pass": "var(--gl-pass, var(--jp-success-color1, #1a7f37))",
-    "fail": "var(--gl-fail, var(--jp-error-color1, #b42318))",
-    "later": FAINT,
-    "to do": FAINT,
-}
 SIGNS = {"pass": ("pass", "✓"), "fail": ("fail", "✗"), "later": ("later", "○"), "to do": ("untouched", "○")}
-CARD = (
-    "border:1px solid var(--gl-line, var(--jp-border-color1, #c3cad1));border-radius:12px;padding:.75rem 1rem;"
-    "max-width:60em"
-)
 
 
 def render_html(verdict: Verdict) -> str:
@@ -171,14 +164,14 @@ def render_html(verdict: Verdict) -> str:
     waiting = [_render_row("to do", _name(o.label, o.required), []) for o in verdict.outcomes if not shown]
     waiting += [_render_row("later", label, []) for label in _name_later(verdict)]
     counted = _format_passed(verdict) if shown else ""
-    rest = escape(summarize(verdict).removeprefix(counted))
+    rest = escape(summarize_verdict(verdict).removeprefix(counted))
     head = (
         f"{escape(verdict.exercise)}: <b>{counted}</b>{rest}" if shown else f"<b>{escape(verdict.exercise)}</b>: {rest}"
     )
     label = escape(f"Checks of {verdict.exercise}", quote=True)
     items = "".join(rows + waiting)
     card = f'<div class="gradlab gradlab-card" role="group" aria-label="{label}" style="{CARD}">'
-    return f'{card}<div class="gradlab-card-head">{head}</div>{items}</div>'
+    return f'<div style="{SYSTEM}">{card}<div class="gradlab-card-head">{head}</div>{items}</div></div>'
 
 
 def _render_details(outcome: Outcome, verdict: Verdict) -> str:

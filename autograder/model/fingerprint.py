@@ -63,9 +63,12 @@ MARKS = (
 PROOFS = (*SHARED, "authoring", "base/atomic_files.py", "proving")
 # Names in labkit/ that show what checks found, or draw, and decide nothing.
 DISPLAY = (
+    "card_style.py",
     "hint.py",
+    "interrupt.py",
     "lab_progress.py",
     "mark_file.py",
+    "missing_names.py",
     "notebook_progress.py",
     "pictures",
     "points.py",

@@ -140,5 +140,7 @@ def test_a_card_brings_its_style_and_needs_no_script() -> None:
 
 def test_every_color_of_a_card_has_a_value_outside_jupyterlab() -> None:
     html = render_html(Verdict("f", [FAILED], 2.0, 0.0, later=("more",), hidden_present=False))
-    colors = re.findall(r"var\(--jp-[\w-]+(?P<fallback>, #[0-9a-f]{3,6})?\)", html)
-    assert "border:1px solid" in html and len(colors) >= 3 and all(colors)
+    colors = re.findall(r"var\(--jp-[\w-]+(?P<fallback>, (?:color-mix\(in srgb, )?var\(--vscode-)?", html)
+    assert "border:1px solid" in html and len(colors) >= 5 and all(colors)
+    codes = re.findall(r"var\(--vscode-[\w-]+(?P<fallback>, light-dark\(#[0-9a-f]{3,6}, #[0-9a-f]{3,6}\))?\)", html)
+    assert len(codes) >= 5 and all(codes)

@@ -60,11 +60,11 @@ def test_an_error_that_stops_several_checks_is_shown_once() -> None:
 
 
 def test_the_call_that_failed_is_shown_only_with_checks_that_can_be_read() -> None:
-    outcome = Outcome("a", seen="your result is 2", expected="1", call="f(x), with x = 1", misconception="a belief")
+    outcome = Outcome("a", seen="your result is 2", expected="1", call="f(x=1)", misconception="a belief")
     html = make_verdict(outcome)._repr_mimebundle_()["text/html"]
-    assert "<b>a belief</b>" in html and "<b>call:</b> f(x), with x = 1</div>" in html
+    assert "<b>a belief</b>" in html and "<b>call:</b> f(x=1)</div>" in html
     for shown in make_verdict(outcome, later=())._repr_mimebundle_().values():
-        assert "f(x)" not in str(shown)
+        assert "f(x=" not in str(shown)
 
 
 def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
