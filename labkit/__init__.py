@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from labkit import pictures
+from labkit import missing_names, pictures
 
 MODULES = {  # the module that defines each name
     "Seen": "recorded_calls",
@@ -53,3 +53,4 @@ class _Package(ModuleType):
 
 
 sys.modules[__name__].__class__ = _Package
+missing_names.register_advice()

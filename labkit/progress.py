@@ -1,14 +1,22 @@
-"""What `labkit.progress()` shows: a student's progress in the labs of a folder."""
+"""What `labkit.progress()` shows: a student's progress in the labs of a folder, or else in the open notebook."""
 
 from __future__ import annotations
 
+import contextlib
+import sys
 from dataclasses import dataclass
 from html import escape
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from labkit.lab_progress import LabProgress
-from labkit.notebook_progress import read_progress
+from labkit.notebook_progress import parse_progress, read_progress
+from labkit.untrusted_json import DAMAGED
+
+NOTHING_FOUND = "There's no lab in this folder, and no check has run in this notebook yet. Run a lab's checks first."
+COLAB = "google.colab._message"  # of Colab's kernel: asks the browser, which keeps the open notebook
+SECONDS = 10  # until Colab has to answer
 
 
 @dataclass(frozen=True)
@@ -16,18 +24,42 @@ class Progress:
     """What `labkit.progress()` shows."""
 
     labs: tuple[LabProgress, ...]
+    checked: tuple[str, ...] = ()
+    """For want of a lab, a line for each exercise whose checks ran in this kernel."""
 
     def __repr__(self) -> str:
-        return "\n".join(f"{lab.name}: {_describe_progress(lab)}" for lab in self.labs) or "there are no labs here"
+        lines = [f"{lab.name}: {_describe_progress(lab)}" for lab in self.labs] or self.checked
+        return "\n".join(lines) or NOTHING_FOUND
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/html": _render_html(self.labs)}
+        """Return text for every program, and a table if there is one to show."""
+        return {"text/plain": repr(self), **({"text/html": _render_html(self.labs)} if self.labs else {})}
 
 
 def progress(folder: str = "") -> Progress:
-    """Show your progress in the labs of this folder, or of its parent if this is a lab's own folder."""
+    """Show your progress in the labs of this folder, or of its parent if this is a lab's own folder.
+
+    If no lab is there, as in Colab, it shows your progress in the open notebook.
+    """
     path = Path(folder or ".").resolve()
-    return Progress(tuple(read_progress(path) or read_progress(path.parent)))
+    labs = read_progress(path) or read_progress(path.parent) or _read_colab()
+    return Progress(tuple(labs), () if labs else _list_checked())
+
+
+def _read_colab() -> list[LabProgress]:
+    """Read the notebook that is open in Colab, which has no file for it."""
+    if "google.colab" not in sys.modules:
+        return []
+    with contextlib.suppress(ImportError, AttributeError, TimeoutError, *DAMAGED):
+        answer = import_module(COLAB).blocking_request("get_ipynb", timeout_sec=SECONDS)
+        lab = parse_progress(answer["ipynb"], "", {})
+        return [lab] if lab else []
+    return []
+
+
+def _list_checked() -> tuple[str, ...]:
+    checks = sys.modules.get("labkit.check")
+    return checks.summarize_verdicts() if checks else ()
 
 
 def _describe_progress(lab: LabProgress) -> str:
@@ -37,7 +69,8 @@ def _describe_progress(lab: LabProgress) -> str:
 def _render_html(labs: tuple[LabProgress, ...]) -> str:
     rows = []
     for lab in labs:
-        link = f'<a href="{escape(lab.path, quote=True)}">{escape(lab.title)}</a>'
+        title = escape(lab.title)
+        link = f'<a href="{escape(lab.path, quote=True)}">{title}</a>' if lab.path else title
         words = _describe_progress(lab)
         label = escape(f"{lab.name}: {words}", quote=True)
         bar = f'<progress max="{lab.points:g}" value="{lab.earned:g}" aria-label="{label}"></progress>'

@@ -2,10 +2,12 @@
 
 import json
 import os
+import sys
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import date, timedelta
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -300,3 +302,24 @@ def test_practice_that_a_hidden_check_fails_is_not_ready() -> None:
 
 def test_a_notebook_that_is_no_lab_has_no_progress() -> None:
     assert parse_progress({"metadata": {}, "cells": []}, "a/a.ipynb", {}) is None
+
+
+@pytest.mark.parametrize("answers", [True, False])
+def test_progress_in_colab_is_that_of_the_open_notebook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: bool
+) -> None:
+    """Colab's package exists only there, so a small one answers like it."""
+    package, message = ModuleType("google.colab"), ModuleType("google.colab._message")
+
+    def blocking_request(name: str, timeout_sec: float) -> Any:
+        return {"ipynb": make_lab(MINE, make_verdict(MINE, True))} if answers and name == "get_ipynb" else None
+
+    message.blocking_request = blocking_request  # type: ignore[attr-defined]
+    for name, module in (("google", ModuleType("google")), ("google.colab", package), (message.__name__, message)):
+        monkeypatch.setitem(sys.modules, name, module)
+    shown = progress(str(tmp_path / "nothing"))._repr_mimebundle_()
+    if answers:
+        assert shown["text/plain"] == "01_one: 0 of 5 points, 3 more ready to mark"
+        assert "href" not in shown["text/html"] and "One" in shown["text/html"]
+    else:
+        assert "text/html" not in shown

@@ -8,6 +8,7 @@ const PLACEHOLDER = '# YOUR CODE HERE'; // nbgrader's
 // Kinds of cell that must run before a check: course code, exercises, and cells that the student added.
 export const NEEDED = [undefined, 'given', 'exercise'];
 
+const ADVICE = "hasn't run since the kernel started"; // of labkit, which says it itself if the kernel has imported it
 const RESTARTED = 'Some cells above have not run since the kernel started, so their names are missing. Select this cell, '
   + 'choose Run > Run All Above Selected Cell, then run it again. The Check button of an exercise does both.';
 
@@ -111,8 +112,11 @@ export class ExecutedCells {
   explainNameError(notebook, cell, error) {
     cell.node.querySelector('.gradlab-restarted')?.remove();
     if (error?.errorName !== 'NameError' || !notebook.model?.getMetadata(KEY)?.lab) return;
+    if (error.traceback?.some(line => line.includes(ADVICE))) return;
     const above = notebook.widgets.slice(0, notebook.widgets.indexOf(cell));
-    const missing = each => each.model.type === 'code' && NEEDED.includes(factsOf(each).kind) && !this.has(each);
+    const name = /name '(\w+)' is not defined/.exec(error.errorValue)?.[1] ?? '';
+    const mentions = each => new RegExp(`\\b${name}\\b`).test(each.model.sharedModel.getSource());
+    const missing = each => each.model.type === 'code' && !this.has(each) && mentions(each);
     if (!above.some(missing)) return;
     const message = document.createElement('p');
     message.className = 'gradlab gradlab-message gradlab-restarted';
