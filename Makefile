@@ -80,7 +80,7 @@ nightly: $(STAMP) $(OLDEST) image-test ## longer checks: images, mutants, other 
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 --dist loadfile -m nightly
 	HYPOTHESIS_PROFILE=nightly $(BIN)/pytest -n 2 -m "not nightly" tests/authoring tests/rpc tests/intake tests/examiner/test_output_filter.py tests/examiner/test_probes_trust.py tests/gradebook tests/reports tests/grading tests/workers tests/classroom tests/exchange tests/watch tests/cli tests/demo tests/student_process
 
-image-test: $(STAMP) ## build both images of the Dockerfile and run them, without a Docker engine (needs root)
+image-test: $(STAMP) ## build the images of the Dockerfile and run them, without a Docker engine (needs root)
 	GRADLAB_IMAGES=1 $(BIN)/pytest -s --timeout 2400 tests/images
 
 lint: $(STAMP) ## ruff, mypy, import rules, hadolint, the labs

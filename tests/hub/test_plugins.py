@@ -11,7 +11,7 @@ from nbgrader.auth import Authenticator
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.exchange import ExchangeError, ExchangeFactory
 from nbgrader.utils import notebook_hash
-from traitlets.config import Config
+from traitlets.config import Config, PyFileConfigLoader
 
 from labext.class_submission import find_class, submit_notebook
 from labext.exchange_plugins import configure_student
@@ -155,3 +155,11 @@ def test_mark_my_work_submits_and_pulls_its_page(
 def test_a_students_configuration_shows_the_assignment_list(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(os.sep)
     assert has_exchange(STUDENT_CONFIG)
+
+
+def test_the_configuration_sets_nothing_on_a_hub_with_another_exchange(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GRADLAB_EXCHANGE", raising=False)
+    loader = PyFileConfigLoader("nbgrader_config.py", path=str(STUDENT_CONFIG))
+    assert "ExchangeFactory" not in loader.load_config()
+    monkeypatch.setenv("GRADLAB_EXCHANGE", "http://exchange")
+    assert loader.load_config().ExchangeFactory.submit == "labext.exchange_plugins.HubSubmit"

@@ -1,4 +1,4 @@
-"""The two images, built once from the checkout as it is. Only `make image-test` does it: it takes minutes."""
+"""The images, built once from the checkout as it is. Only `make image-test` does it: it takes minutes."""
 
 import os
 from pathlib import Path
@@ -24,13 +24,23 @@ def build(target: str, scratch: Path) -> str:
 
 @pytest.fixture(scope="session")
 def packages(scratch: Path) -> str:
-    """The base of the student's image, with nothing of the course in it."""
+    """The base of students' images, with nothing of the course in it."""
     return build("packages", scratch)
+
+
+@pytest.fixture(scope="session")
+def alone(scratch: Path) -> str:
+    return build("alone", scratch)
 
 
 @pytest.fixture(scope="session")
 def student(scratch: Path) -> str:
     return build("student", scratch)
+
+
+@pytest.fixture(scope="session")
+def hub(scratch: Path) -> str:
+    return build("hub", scratch)
 
 
 @pytest.fixture(scope="session")

@@ -59,6 +59,21 @@ def import_base_image(scratch: Path) -> None:
     archive.unlink()
 
 
+def build_npm_options(scratch: Path) -> list[str]:
+    """This machine's settings of npm as a secret of the build, with the certificates that they name."""
+    if shutil.which("npm") is None:
+        return []
+    settings = {name: call("npm", "config", "get", name).stdout.strip() for name in ("registry", "cafile")}
+    config, mounts = scratch / "npmrc", []
+    if Path(settings["cafile"]).is_file():
+        mounts = [f"--volume={settings['cafile']}:/run/npm/ca.crt:ro"]
+        settings["cafile"] = "/run/npm/ca.crt"
+    else:
+        del settings["cafile"]
+    config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
+    return [f"--secret=id=npm,src={config}", *mounts]
+
+
 def build_pip_options(scratch: Path) -> list[str]:
     """This machine's settings of pip as a secret of the build; files and folders that they name are mounted for it."""
     settings: dict[str, str] = {}
@@ -90,7 +105,8 @@ def build(target: str, scratch: Path, *options: str, file: Path = ROOT / "Docker
     """The name of the image that was built from the checkout as it is."""
     name = f"localhost/gradlab-{target}"
     line = ["buildah", "bud", "--isolation=chroot", "--pull-never", "--layers", "--format=docker", f"--tag={name}"]
-    call(*line, f"--file={file}", *build_pip_options(scratch), *options, ROOT, seconds=3600)
+    settings = [*build_pip_options(scratch), *build_npm_options(scratch)]
+    call(*line, f"--file={file}", *settings, *options, ROOT, seconds=3600)
     return name
 
 
