@@ -11,6 +11,7 @@ import nbformat
 from nbformat import NotebookNode
 from traitlets.config import Config
 
+from autograder.authoring.docstrings import wrap_docstrings
 from autograder.authoring.regions import strip_hidden, strip_markers
 from autograder.authoring.titles import find_title
 from autograder.model.course import Cell, CellKind, Check, Exercise, Lab
@@ -72,7 +73,10 @@ def _format_labels(name: str, checks: Sequence[Check]) -> str:
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     if cell.kind is CellKind.CHECK:
         text = f"{text}\n{format_score_line(lab.exercise(cell.name))}"
-    stub = _clear_solution(cell.source, cell.kind.traits.markdown) if cell.kind.traits.student_writes else ""
+    wraps = cell.kind is CellKind.EXERCISE
+    text = wrap_docstrings(text) if wraps else text
+    source = wrap_docstrings(cell.source) if wraps else cell.source
+    stub = _clear_solution(source, cell.kind.traits.markdown) if cell.kind.traits.student_writes else ""
     metadata = {KEY: make_cell_metadata(cell, lab, stub, find_title(cell, lab)), **_make_fold_metadata(cell)}
     fields: dict[str, Any] = {"id": _truncate_id(cell.id), "metadata": metadata, "source": text}
     if flags := make_nbgrader_flags(cell):
