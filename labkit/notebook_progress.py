@@ -137,7 +137,7 @@ def _build_work(
     stale = verdict.get("source", source) not in ("", source)
     level = check_text(facts.get("level") or "")
     work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=level, tries=mark.tries if mark else 0)
-    questions, answered = _count_answered(text, facts)
+    questions, answered = _read_answer_counts(text, facts)
     work = replace(work, title=check_text(facts.get("title", "")), questions=questions, answered=answered)
     if text.strip() == facts.get("stub", "").strip():
         return replace(work, state=WorkState.UNTOUCHED)
@@ -155,7 +155,7 @@ def _build_work(
     return replace(work, state=state, passed=passed, checks=len(outcomes))
 
 
-def _count_answered(text: str, facts: Mapping[str, Any]) -> tuple[int, int]:
+def _read_answer_counts(text: str, facts: Mapping[str, Any]) -> tuple[int, int]:
     """Count a quiz's questions, and those with letters; neither if the student computes the letters."""
     questions, letters = int(check_number(facts.get("questions", 0))), parse_letters(text)
     is_stub = text.strip() == facts.get("stub", "").strip()
