@@ -13,7 +13,8 @@ from typing import Any
 MAX_LINE_BYTES = 2**22  # of one answer
 NO_COURSE = (
     "There's no grader here: this folder belongs to no course with source/ notebooks. You can still run the visible "
-    "checks. To get a mark, submit the notebook (Nbgrader, Assignment List)."
+    "checks. In a class, hand in the notebook as your instructor says. On your own, work in a clone of the course, "
+    "which brings the grader."
 )
 
 

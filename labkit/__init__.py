@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from labkit import missing_names, pictures
+from labkit.panel_notice import show_panel_notice
 
 MODULES = {  # the module that defines each name
     "Seen": "recorded_calls",
@@ -54,3 +55,4 @@ class _Package(ModuleType):
 
 sys.modules[__name__].__class__ = _Package
 missing_names.register_advice()
+show_panel_notice()

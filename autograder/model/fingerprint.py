@@ -70,6 +70,7 @@ DISPLAY = (
     "mark_file.py",
     "missing_names.py",
     "notebook_progress.py",
+    "panel_notice.py",
     "pictures",
     "points.py",
     "progress.py",

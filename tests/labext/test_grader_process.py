@@ -43,7 +43,7 @@ def test_without_a_course_nothing_starts_and_a_mark_says_what_to_do(tmp_path: Pa
         async with open_grader(None) as grader:
             await grader.begin()
             assert list_graders() == []
-            with pytest.raises(GraderUnavailable, match="submit the notebook"):
+            with pytest.raises(GraderUnavailable, match="hand in the notebook"):
                 await grader.ask(tmp_path / "01_first" / "01_first.ipynb")
 
     asyncio.run(ask())

@@ -40,6 +40,7 @@ HARMLESS = {
     "labkit/interrupt.py",
     "labkit/lab_progress.py",
     "labkit/missing_names.py",
+    "labkit/panel_notice.py",
     "labkit/points.py",
     "labkit/verdict.py",
 }

@@ -5,11 +5,11 @@ import { currentExercise, factsOf, indexOf, isLab, labOf, reset, titleOf } from 
 import { chooseNextLab } from './panel.js';
 
 /**
- * Make the commands, by id: {label, caption, execute}.
- * lesson: {app, course, executed, modules, now, openLab, pages, readOpen, showPanel, tracker}.
+ * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
+ * lesson: {app, course, executed, modules, now, openLab, pages, places, readOpen, tracker}.
  */
 export function makeCommands(lesson) {
-  const { course, executed, modules, now, openLab, pages, readOpen, showPanel, tracker } = lesson;
+  const { course, executed, modules, now, openLab, pages, places, readOpen, tracker } = lesson;
   const { showDialog, showErrorMessage, Dialog, Notification } = modules['@jupyterlab/apputils'];
   const { NotebookActions } = modules['@jupyterlab/notebook'];
   const front = () => tracker.currentWidget;
@@ -49,7 +49,7 @@ export function makeCommands(lesson) {
     await readOpen();
     if (!now.open) return;
     const pass = now.open.work.filter(work => names.includes(work.name) && work.checks && work.passed === work.checks);
-    showPanel();
+    places.showPanel();
     notify(`Checked all: ${pass.length} of ${names.length} pass. The Course panel lists them.${note}`, 'info', 8000);
   }
 
@@ -105,13 +105,21 @@ export function makeCommands(lesson) {
       const hasMark = marked.marked !== false; // otherwise the words say when the mark arrives, or why there is none
       const isShown = hasMark && pages.showBeside(lab, marked.page);
       const actions = hasMark && !isShown ? [{ label: 'Show the page', callback: () => pages.show(lab, marked.page) }] : [];
-      notify(marked.words, hasMark ? 'success' : 'info', isShown ? 8000 : 20000, actions);
+      const words = isShown ? `${marked.words.replace(/\.$/, '')}. ${describePlace()}` : marked.words;
+      notify(words, hasMark ? 'success' : 'info', 20000, actions);
     } catch (error) {
       ended();
       if (isCancelled) notify('Not marked: you cancelled it.');
       else await showErrorMessage('This notebook was not marked', error);
     }
     await readOpen();
+  }
+
+  /** Where the page is that the focus hasn't moved to, and the key that moves it there. */
+  function describePlace() {
+    const binding = lesson.app.commands.keyBindings.find(each => each.command === 'gradlab:show-page');
+    const key = binding ? ` ${binding.keys.join(' ').replaceAll(' ', '+')} goes there.` : '';
+    return `The feedback page is next to the notebook.${key}`;
   }
 
   /** Show a message with the seconds since, and what the grader is at. Returns a function that removes it. */
@@ -147,8 +155,13 @@ export function makeCommands(lesson) {
   return {
     'gradlab:run-check': { label: 'Check', caption: 'Run the checks of this exercise, and the cells they need', execute: check },
     'gradlab:run-all-checks': { label: 'Check all', caption: 'Run all checks of this lab', execute: checkAll },
-    'gradlab:next': { label: 'Next', caption: 'Go to the next unfinished exercise', execute: next },
+    'gradlab:next': { label: 'Next', caption: 'Go to the next unfinished exercise', execute: next, isEverywhere: true },
     'gradlab:reset': { label: 'Reset', caption: 'Restore the original text of this exercise', execute: askReset },
     'gradlab:mark': { label: 'Mark my work', caption: 'Have this notebook graded, hidden checks included', execute: mark },
+    'gradlab:show-page': {
+      label: 'Show the feedback page',
+      caption: 'Go to the feedback page of this lab, or back to the notebook',
+      execute: () => places.goToPage(),
+    },
   };
 }

@@ -2,6 +2,7 @@
 
 export class Course {
   constructor({ ServerConnection }, { URLExt }) {
+    this.connection = ServerConnection;
     this.settings = ServerConnection.makeSettings();
     this.request = async (path, body) => {
       const url = URLExt.join(this.settings.baseUrl, 'gradlab', path);
@@ -12,6 +13,11 @@ export class Course {
       return JSON.parse(text);
     };
     this.pageOf = path => URLExt.join(this.settings.baseUrl, 'gradlab', 'page', path);
+  }
+
+  /** Whether the notebook at this path has a feedback page. */
+  async hasPage(path) {
+    return (await this.connection.makeRequest(this.pageOf(path), {}, this.settings)).ok;
   }
 
   /** Read {title, labs}: all labs of the course, as labkit.progress reads them. */

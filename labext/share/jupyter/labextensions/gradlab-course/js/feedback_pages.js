@@ -18,7 +18,13 @@ export class FeedbackPages {
   show(lab, path) {
     if (this.tabs.areUsed) return window.open(this.pageOf(path));
     this.refresh(lab, path);
-    this.app.shell.activateById(this.open.get(lab.name).id);
+    const page = this.open.get(lab.name);
+    page.isWanted = true;
+    this.app.shell.activateById(page.id);
+  }
+
+  hasFocus(name) {
+    return this.isOpen(name) && this.open.get(name).node.contains(document.activeElement);
   }
 
   /** Show it next to the notebook if there's room. Returns whether it can be seen. */
@@ -57,12 +63,27 @@ export class FeedbackPages {
       const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
       frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colors for both
       this.linkHeadings(frame.contentDocument, path);
+      this.forwardKeys(frame.contentDocument);
+      if (page.isWanted && page.node.contains(document.activeElement)) this.focusTitle(frame.contentDocument);
+      page.isWanted = false;
     });
     const page = new MainAreaWidget({ content });
     page.id = `gradlab-page-${lab.name}`;
     page.title.label = `Marked: ${lab.title}`;
     page.title.closable = true;
     return page;
+  }
+
+  /** Let a screen reader begin, and the arrow keys scroll, where the page begins. */
+  focusTitle(page) {
+    const title = page.querySelector('h1') ?? page.body;
+    title.tabIndex = -1;
+    title.focus();
+  }
+
+  /** Let JupyterLab's shortcuts work while the page has the focus. */
+  forwardKeys(page) {
+    page.addEventListener('keydown', event => this.app.commands.processKeydownEvent(event));
   }
 
   // The page itself runs no scripts.

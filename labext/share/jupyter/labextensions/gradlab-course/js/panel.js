@@ -26,6 +26,9 @@ export function makePanel({ Widget }, actions) {
   widget.node.setAttribute('aria-label', 'Course');
   widget.node.tabIndex = -1;
 
+  /** Move the keyboard's focus to the first control. */
+  widget.takeFocus = () => (widget.node.querySelector('button') ?? widget.node).focus();
+
   let before; // the lab that was open when the panel was last drawn
 
   /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */

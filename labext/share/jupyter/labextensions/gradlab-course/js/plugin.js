@@ -5,10 +5,10 @@ import { hasNewCards, updateCards } from './cards.js';
 import { makeCommands } from './commands.js';
 import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
-import { makeHome } from './home.js';
 import { ExecutedCells, extractState, goTo, isLab, placeOf } from './notebook.js';
 import { updateOwnAnswers } from './own_answers.js';
-import { makePanel, START } from './panel.js';
+import { makePanel } from './panel.js';
+import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes } from './quiz.js';
 
@@ -61,32 +61,11 @@ function activate(app, tracker, palette, launcher, modules) {
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
-  let home = null; // while it's open
+  const places = new Places({ app, course, modules, openLab, pages, tracker }, panel, tabs);
   const draw = () => {
     panel.showCourse(now.course, now.open, now.message);
-    if (now.course && home && !home.isDisposed) home.showCourse(now.course);
+    places.draw(now.course);
   };
-
-  function showHome() {
-    if (tabs.areUsed) return; // they hold one document each
-    if (!home || home.isDisposed) {
-      home = makeHome(modules['@jupyterlab/apputils'], modules['@lumino/widgets'], {
-        open: (lab, exercise) => openLab(lab, exercise),
-        showHow: () => openLab({ path: START }, ''),
-      });
-      app.shell.add(home, 'main');
-    }
-    draw();
-    app.shell.activateById(home.id);
-  }
-
-  // The launcher that JupyterLab opens if nothing else is open gives way to the home.
-  function replaceLauncher() {
-    const widgets = [...app.shell.widgets('main')];
-    if (!widgets.every(widget => widget.id.startsWith('launcher'))) return;
-    showHome();
-    widgets.forEach(widget => widget.close());
-  }
 
   async function readCourse() {
     try {
@@ -218,30 +197,35 @@ function activate(app, tracker, palette, launcher, modules) {
   const front = () => tracker.currentWidget;
   const inLab = () => isLab(front());
 
-  const lesson = { app, course, executed, modules, now, openLab, pages, readOpen, showPanel: () => app.shell.activateById(panel.id), tracker };
-  for (const [id, { execute, ...words }] of Object.entries(makeCommands(lesson))) {
-    const isEverywhere = id === 'gradlab:next';
+  const lesson = { app, course, executed, modules, now, openLab, pages, readOpen, places, tracker };
+  for (const [id, { execute, isEverywhere, ...words }] of Object.entries(makeCommands(lesson))) {
     app.commands.addCommand(id, { ...words, execute, isVisible: inLab, isEnabled: () => isEverywhere || inLab() });
     palette?.addItem({ command: id, category: 'Course' });
     ids.push(id);
   }
   app.commands.addCommand('gradlab:show-course', {
-    label: args => (args.launcher ? now.course?.title || 'Course' : 'Show the course'),
+    label: args => (args.launcher ? now.course?.title || 'Course' : "Show the course's home"),
     caption: 'Labs, exercises, and where to continue',
     icon: args => (args.launcher ? courseIcon : undefined),
+    isVisible: () => !tabs.areUsed,
     execute: () => {
-      app.shell.activateById(panel.id);
-      showHome();
+      places.showPanel();
+      places.showHome();
     },
   });
-  palette?.addItem({ command: 'gradlab:show-course', category: 'Course' });
+  app.commands.addCommand('gradlab:show-panel', {
+    label: 'Show the Course panel',
+    caption: 'Go to the Course panel, or back to the notebook',
+    execute: () => places.goToPanel(),
+  });
+  for (const command of ['gradlab:show-course', 'gradlab:show-panel']) palette?.addItem({ command, category: 'Course' });
   launcher?.add({ command: 'gradlab:show-course', args: { launcher: true }, category: 'Notebook', rank: -1 });
 
   draw();
   Promise.all([readCourse(), app.restored]).then(() => {
     if (!now.course?.labs.length) return;
-    if (window.innerWidth >= NARROW) app.shell.activateById(panel.id);
+    if (window.innerWidth >= NARROW) places.showPanel();
     else app.shell.collapseLeft?.();
-    replaceLauncher();
+    places.replaceLauncher();
   });
 }

@@ -9,6 +9,8 @@ import { factsOf, indexOf } from './notebook.js';
 const RETURN = /^ {4}return (\{.*\}) *$/m;
 const STUB = /^ {4}# YOUR CODE HERE\n {4}raise NotImplementedError\(\) *$/m;
 const COMPARED = 'gradlab_compared'; // metadata key: the letters of each question when it was compared, which then stay
+const FIRST_COUNTS = 'Compare says which statements are true, and why. The first answer counts: after Compare, your letters for this '
+  + 'question stay as they are.';
 
 const places = new WeakMap(); // the question that each quiz shows
 
@@ -119,6 +121,7 @@ class Quiz {
     back.disabled = place === 0;
     next.disabled = place === this.questions.length - 1;
     const parts = [back, element('span', `Question ${place + 1} of ${this.questions.length}`), next];
+    if (this.readKey && letters && !(name in compared)) parts.push(element('p', FIRST_COUNTS, { class: 'gradlab-small gradlab-rule' }));
     if (this.readKey && letters?.[name]) {
       parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place]), { 'data-key': 'compare' }));
     }
