@@ -23,8 +23,8 @@ class Keys:
 def unchanged(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Call the function, return its result, and raise AssertionError if an argument has changed.
 
-    It compares tensors (values, dtype, requires_grad, .grad), arrays, numbers and strings, also in lists, tuples and
-    dicts. The message names the part that changed: "after the call, .grad of argument 2[0] is None".
+    It compares tensors (values, dtype, requires_grad, retains_grad, .grad), arrays, numbers and strings, also in lists,
+    tuples and dicts. The message names the part that changed: "after the call, .grad of argument 2[0] is None".
     """
     arguments = {f"argument {place}": value for place, value in enumerate(args, start=1)} | kwargs
     before = [(name, list(_iter_parts(name, value))) for name, value in arguments.items()]
@@ -44,6 +44,7 @@ def _iter_parts(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if isinstance(value, Tensor):
         yield name, value.detach().clone()
         yield f"requires_grad of {name}", value.requires_grad
+        yield f"retains_grad of {name}", value.retains_grad  # a later backward pass would fill .grad
         if value.is_leaf:
             yield f".grad of {name}", None if value.grad is None else value.grad.detach().clone()
     elif isinstance(value, Mapping):

@@ -79,8 +79,8 @@ class Domain:
     def assert_arguments(self, function: Function, *edges: str, ignore: Sequence[str] = (), **options: Any) -> None:
         """Raise Mismatch unless the function leaves its arguments as the reference does.
 
-        That includes the memory around a view, requires_grad, .grad, and which tensors are in a list or a dict. Numbers
-        that the reference doesn't change have to be the same bit for bit.
+        That includes the memory around a view, requires_grad, retains_grad, .grad, and which tensors are in a list or a
+        dict. Numbers that the reference doesn't change have to be the same bit for bit.
 
         Args:
             edges: The edges to try; by default, all.

@@ -22,7 +22,7 @@ def describe_call(trace: TracebackType | None, cell: str, calls: Sequence[CallSn
         calls: Those that the check made of the student's function, directly or through a helper.
 
     Returns:
-        "f(x=tensor([1, 2]), n=2)"; empty if the line has no such call, or the source isn't known. A call that wasn't
+        "f(x=tensor([1, 2]), n=2)"; empty if the line has no such call, or one without arguments. A call that wasn't
         recorded is quoted from the check.
     """
     frame, line = _find_frame(trace, cell)
@@ -40,7 +40,7 @@ def describe_call(trace: TracebackType | None, cell: str, calls: Sequence[CallSn
             continue
         lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         if recorded := [call for call in calls if call.line in lines]:
-            return str(recorded[-1])
+            return str(recorded[-1]) if recorded[-1].arguments else ""  # f() says nothing
         for call in _iter_calls(statement, find_exercise(source)):
             text = " ".join((ast.get_source_segment(source, call) or "").split())
             return text if len(text) <= MAX_CALL else ""

@@ -144,14 +144,18 @@ def _keep_value(leaf: Any) -> Any:
 
 
 def assert_same_state(got: Any, want: Any, name: str, options: Mapping[str, Any], with_grad: bool = True) -> None:
-    """Compare what assert_close() doesn't: the memory around a view, requires_grad, and .grad."""
+    """Compare what assert_close() doesn't: the memory around a view, requires_grad, retains_grad, and .grad."""
     for mine, other in zip(tree_leaves(got), tree_leaves(want), strict=True):
         if isinstance(mine, Tensor) and isinstance(other, Tensor):
             if other.untyped_storage().nbytes() != other.numel() * other.element_size():
                 assert_close(_view_memory(mine), _view_memory(other), name=f"the memory around {name}", **options)
             if mine.requires_grad != other.requires_grad:
                 raise Mismatch(f"requires_grad of {name} is {mine.requires_grad}")
-            if other.is_leaf and with_grad:
+            if not with_grad:
+                continue
+            if mine.retains_grad != other.retains_grad:  # a later backward pass would fill .grad
+                raise Mismatch(f"retains_grad of {name} is {mine.retains_grad}")
+            if other.is_leaf:
                 assert_close(mine.grad, other.grad, name=f".grad of {name}", **options)
 
 

@@ -47,3 +47,9 @@ def test_a_call_that_changes_an_argument_is_reported(
 def test_a_keyword_argument_is_reported_by_its_name() -> None:
     with pytest.raises(AssertionError, match="after the call, x"):
         unchanged(lambda x: x.zero_(), x=torch.ones(2))
+
+
+def test_a_result_of_an_operation_that_keeps_its_gradient_is_reported() -> None:
+    x = torch.ones(2, requires_grad=True) * 2
+    with pytest.raises(AssertionError, match="after the call, retains_grad of x is True"):
+        unchanged(lambda x: x.retain_grad(), x=x)

@@ -201,6 +201,21 @@ def test_an_edge_that_the_domain_does_not_have_is_refused() -> None:
         domain(make_halves().reference, "no rows", contexts={"recording off": torch.no_grad})(draw_halves)
 
 
+def test_an_argument_that_keeps_its_gradient_afterward_is_noticed() -> None:
+    def draw_arguments(draw: Draw, edge: str) -> tuple[Tensor]:
+        return (torch.randn(2, generator=draw.make_generator()).requires_grad_() * 2,)
+
+    def double(x: Tensor) -> Tensor:
+        x.retain_grad()
+        return 2 * x
+
+    doubles = domain(define_reference("double", "def double(x): return 2 * x", {}))(draw_arguments)
+    doubles.assert_results(double)
+    with pytest.raises(Mismatch, match="retains_grad of x is True"):
+        doubles.assert_arguments(double)
+    doubles.assert_arguments(double, ignore=("x.grad",))
+
+
 def test_an_argument_that_a_promise_leaves_open_is_ignored() -> None:
     blends = make_domain(BLEND, draw_pair)
 

@@ -103,6 +103,10 @@ def test_a_class_is_shown_by_the_method_that_was_called(body: str, call: str) ->
     assert run_check(body, CLASS).call == call
 
 
+def test_a_call_without_arguments_is_left_out() -> None:
+    assert run_check("assert f() == 0", "def f():\n    return 1\n").call == ""
+
+
 def test_a_call_that_is_not_recorded_is_quoted() -> None:
     assert run_check("assert f(1, 2) == 0", "f = max").call == "f(1, 2)"
 
