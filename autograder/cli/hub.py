@@ -7,12 +7,15 @@ import os
 import secrets
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import app, err, format_count, out
+
+if TYPE_CHECKING:
+    from autograder.hub.settings import Hub
 
 CHECK = "check"
 
@@ -41,7 +44,7 @@ def hub(
     The first start writes hub.toml, which you can edit. Ctrl-C ends everything.
     """
     from autograder.hub.hub_folder import CONFIG_FILE, create_settings, prepare_folder
-    from autograder.hub.settings import HUB_FILE, read_settings
+    from autograder.hub.settings import HUB_FILE
 
     if course == CHECK:
         _report_findings(folder)
@@ -58,7 +61,7 @@ def hub(
             f"{folder / HUB_FILE} has the hub's courses, students and teachers already",
             fix=f"edit it, then run gradlab hub --folder {folder}",
         )
-    settings = read_settings(folder / HUB_FILE)
+    settings = _read_settings(folder)
     if not settings.is_demo and os.geteuid() != 0:
         raise GradlabError(
             "a hub starts students' servers as their system users, which only root can",
@@ -74,6 +77,16 @@ def hub(
     sys.stdout.flush()
     command = [sys.executable, "-m", "jupyterhub", "-f", str((folder / CONFIG_FILE).resolve())]
     os.execve(sys.executable, command, variables)  # signals reach JupyterHub itself
+
+
+def _read_settings(folder: Path) -> Hub:
+    """Read hub.toml. Raises GradlabError if this command doesn't start such a hub."""
+    from autograder.hub.settings import HUB_FILE, read_settings
+
+    settings = read_settings(folder / HUB_FILE)
+    if settings.containers:
+        raise GradlabError("the parts of this hub run in containers", fix="start them as docs/containers.md says")
+    return settings
 
 
 def _refuse_missing(course: str, students: str, teachers: list[str] | None, demo: bool) -> None:
@@ -116,9 +129,8 @@ def _refuse_unsafe(folder: Path) -> None:
 def _report_findings(folder: Path) -> None:
     """Print what isn't safe. Raises GradlabError if something was found."""
     from autograder.hub.checks import check_hub
-    from autograder.hub.settings import HUB_FILE, read_settings
 
-    findings = check_hub(read_settings(folder / HUB_FILE))
+    findings = check_hub(_read_settings(folder))
     for finding in findings:
         out.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
     if findings:

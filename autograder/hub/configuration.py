@@ -10,50 +10,50 @@ from typing import Any
 
 import labext
 from autograder.base.processors import count_processors
+from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.groups import get_student_group, get_teacher_group
 from autograder.hub.programs import find_node, find_proxy
-from autograder.hub.settings import Hub, HubCourse
+from autograder.hub.services import EXCHANGE, JUPYTER, build_services, get_internal_address, get_teaching_service
+from autograder.hub.settings import Hub
 from labext.exchange_client import URL
 from labkit.start import build_jupyter_environment
 
-EXCHANGE = "exchange"  # the service's name
 PASSWORD = "GRADLAB_HUB_PASSWORD"  # environment variable: a demo's password
 COURSE = "GRADLAB_COURSE"  # as in labext.exchange_plugins, which imports nbgrader
 STUDENT_CONFIG = Path(str(labext.__file__)).parent / "etc" / "hub"
 START_SECONDS = 300  # a class starts its servers at the same time
-JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
-# For what grades: a sandbox needs files that its own users can read. The course's folder keeps others out.
-COMMON_UMASK = ("/bin/sh", "-c", 'umask 022 && exec "$@"', "sh")
 
 
 def configure_hub(c: Any, hub: Hub) -> None:
     """Configure a JupyterHub. Students' servers and the hub itself create files that only their user can read."""
     os.umask(0o077)
-    _configure_places(c, hub)
+    _configure_pages(c, hub)
+    if hub.containers is None:
+        _configure_places(c, hub)
     _configure_login(c, hub)
     _configure_students(c, hub)
     _configure_groups(c, hub)
-    c.JupyterHub.services = _build_services(hub)
-
-
-def get_teaching_service(course: str) -> str:
-    """Return the name of the service in which a course's teachers work."""
-    return f"teach-{course}"
-
-
-def _get_internal_address(hub: Hub, number: int) -> str:
-    return f"http://127.0.0.1:{hub.internal_port + number}"
+    if hub.containers is None:
+        c.JupyterHub.services = build_services(hub)
+    else:
+        configure_servers(c, hub.containers)
+        known = c.JupyterHub.get("services", [])
+        c.JupyterHub.services = connect_services(hub.containers, build_services(hub), known)
 
 
 def _configure_places(c: Any, hub: Hub) -> None:
     c.JupyterHub.bind_url = hub.address
-    c.JupyterHub.hub_bind_url = _get_internal_address(hub, 0)
+    c.JupyterHub.hub_bind_url = get_internal_address(hub, 0)
     c.JupyterHub.db_url = f"sqlite:///{hub.folder / 'jupyterhub.sqlite'}"
     c.JupyterHub.cookie_secret_file = str(hub.folder / "jupyterhub_cookie_secret")
+    c.ConfigurableHTTPProxy.api_url = get_internal_address(hub, 1)
+    c.ConfigurableHTTPProxy.pid_file = str(hub.folder / "jupyterhub-proxy.pid")
+
+
+def _configure_pages(c: Any, hub: Hub) -> None:
+    """Configure the first pages, and the proxy through which browsers get all of them."""
     teaching = {get_teacher_group(course.name): get_teaching_service(course.name) for course in hub.courses}
     c.JupyterHub.default_url = lambda handler: _choose_first_page(handler.current_user, teaching)
-    c.ConfigurableHTTPProxy.api_url = _get_internal_address(hub, 1)
-    c.ConfigurableHTTPProxy.pid_file = str(hub.folder / "jupyterhub-proxy.pid")
     node, proxy = find_node(), find_proxy(hub.proxy)
     if node and proxy:
         c.ConfigurableHTTPProxy.command = [str(node), str(proxy)]
@@ -82,7 +82,8 @@ def _configure_students(c: Any, hub: Hub) -> None:
     c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
     c.Spawner.default_url = "/lab"
     c.Spawner.start_timeout = c.Spawner.http_timeout = START_SECONDS
-    c.JupyterHub.concurrent_spawn_limit = count_processors()
+    if hub.containers is None or hub.containers.spawner == "docker":
+        c.JupyterHub.concurrent_spawn_limit = count_processors()  # servers start on the hub's machine
     # This scope and no other, so the token in a student's server does nothing else on the hub.
     c.Spawner.server_token_scopes = [
         "users:activity!user",
@@ -93,7 +94,7 @@ def _configure_students(c: Any, hub: Hub) -> None:
     variables["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(STUDENT_CONFIG), variables["JUPYTER_CONFIG_PATH"]])
     names = {course.name for course in hub.courses}
     c.Spawner.environment = {name: variables[name] for name in JUPYTER} | {
-        URL: f"{_get_internal_address(hub, 2)}/services/{EXCHANGE}/",
+        URL: f"{get_internal_address(hub, 2)}/services/{EXCHANGE}/",
         COURSE: lambda spawner: _choose_course(names, {group.name for group in spawner.user.groups}),
     }
     if hub.is_demo:
@@ -127,38 +128,5 @@ def _configure_groups(c: Any, hub: Hub) -> None:
             }
         )
     roles.append({"name": EXCHANGE, "groups": list(groups), "scopes": [f"access:services!service={EXCHANGE}"]})
-    c.JupyterHub.load_groups, c.JupyterHub.load_roles = groups, roles
-
-
-def _build_services(hub: Hub) -> list[dict[str, Any]]:
-    names = [course.name for course in hub.courses]
-    exchange = [sys.executable, "-m", "autograder.hub.exchange_service", str(hub.exchange), *names]
-    services = [
-        {"name": EXCHANGE, "url": _get_internal_address(hub, 2), "command": exchange, "display": False},
-    ]
-    for number, course in enumerate(hub.courses, start=3):
-        services.append(_build_teaching_service(hub, course, _get_internal_address(hub, number)))
-        watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(hub.exchange / course.name)]
-        command = [*COMMON_UMASK, sys.executable, *watch]
-        services.append({"name": f"watch-{course.name}", "command": command, "cwd": str(course.folder)})
-    if not hub.is_demo:
-        for service in services:
-            service["user"] = hub.courses[0].folder.owner()
-    return services
-
-
-def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[str, Any]:
-    """Build the service in which teachers work in the course's folder: JupyterLab, the desk and the formgrader."""
-    variables = build_jupyter_environment(course.folder, instructor=True)
-    return {
-        "name": get_teaching_service(course.name),
-        "url": address,
-        "command": [
-            *COMMON_UMASK,
-            *(sys.executable, "-m", "jupyterhub.singleuser", f"--ServerApp.root_dir={course.folder}"),
-            *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
-        ],
-        "cwd": str(course.folder),
-        "environment": {name: variables[name] for name in JUPYTER},
-        "oauth_no_confirm": True,
-    }
+    c.JupyterHub.load_groups = groups
+    c.JupyterHub.load_roles = [*c.JupyterHub.get("load_roles", []), *roles]  # the chart for Kubernetes has its own

@@ -1,6 +1,7 @@
 """A course's part of the exchange, in nbgrader's own folders, as the exchange service uses it.
 
-Only the service and the course's own user reach these folders, so `gradlab watch` and nbgrader's commands work on them.
+The folder around them is open to the service's user and the course's only. Those are two users, so what the one writes
+is readable for the other: `gradlab watch` and nbgrader's commands work on these folders.
 Nothing here imports nbgrader, which would double the service's memory.
 """
 
@@ -59,8 +60,10 @@ class ExchangeFolder:
     def prepare(self) -> None:
         """Make the folders, and remove what a killed service left."""
         shutil.rmtree(self.staging, ignore_errors=True)
-        for folder in (self.staging, self.inbound):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder, mode in ((self.staging, 0o700), (self.inbound, 0o755)):
+            if not folder.is_dir():
+                folder.mkdir(parents=True)
+                folder.chmod(mode)
 
     def list_labs(self) -> list[str]:
         """List the released labs."""
@@ -118,7 +121,7 @@ class ExchangeFolder:
         timestamp, secret = f"{time:%Y-%m-%d %H:%M:%S.%f} UTC", secrets.token_hex(64)
         for name, text in ((TIMESTAMP, timestamp), (SECRET, secret)):
             (folder / name).write_text(text, encoding="utf-8")
-        _flush_files(folder)
+        _share_files(folder)
         os.rename(folder, self.inbound / f"{student}+{lab}+{timestamp}+{secrets.token_urlsafe(9)}")
         _flush_path(self.inbound)
         return {"student": student, "timestamp": timestamp, "secret": secret}
@@ -158,17 +161,20 @@ def compute_page_name(secret: str, notebook: str) -> str:
     return hashlib.md5(secret.encode() + notebook.encode(), usedforsecurity=False).hexdigest()
 
 
-def _flush_files(folder: Path) -> None:
-    """Wait until the disk has everything in this folder."""
+def _share_files(folder: Path) -> None:
+    """Let the course's user read everything in this folder, and wait until the disk has it."""
     for place, _, names in os.walk(folder):
         for name in names:
-            _flush_path(Path(place, name))
-        _flush_path(Path(place))
+            _flush_path(Path(place, name), 0o644)
+        _flush_path(Path(place), 0o755)
 
 
-def _flush_path(path: Path) -> None:
+def _flush_path(path: Path, mode: int | None = None) -> None:
+    """Wait until the disk has this file or folder, with this mode."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
+        if mode is not None:
+            os.fchmod(descriptor, mode)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)

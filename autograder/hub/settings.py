@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from autograder.base.errors import GradlabError
+from autograder.hub.container_settings import ContainerSettings, check_part_names
 from autograder.lms.roster import read_roster
 from autograder.model.course import StrictModel
 from autograder.model.settings_file import read_settings_file
@@ -65,9 +66,17 @@ class HubFile(StrictModel):
     """The first of the ports on 127.0.0.1 that the hub and its services use."""
     demo: bool = False
     """Whether everyone shares one system user and one password: for trying it, on this machine only."""
+    containers: ContainerSettings | None = None
+    """If the hub, its services and students' servers run in containers."""
     proxy: str = ""
     """The path of configurable-http-proxy, if it's neither on PATH nor in this environment."""
     courses: Annotated[dict[str, CourseSettings], AfterValidator(_check_course_names)] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _check_part_names(self) -> HubFile:
+        if self.containers:
+            check_part_names(list(self.courses))
+        return self
 
 
 @dataclass(frozen=True)
@@ -90,6 +99,7 @@ class Hub:
     is_demo: bool
     proxy: str
     courses: tuple[HubCourse, ...]
+    containers: ContainerSettings | None = None
 
     @property
     def is_local(self) -> bool:
@@ -99,7 +109,7 @@ class Hub:
     @property
     def closed_folder(self) -> Path:
         """The folder around the exchange. It's closed, since nbgrader opens the exchange itself to everyone."""
-        return self.folder / "exchange"
+        return self.containers.exchanges if self.containers else self.folder / "exchange"
 
     @property
     def exchange(self) -> Path:
@@ -118,17 +128,18 @@ def read_settings(path: str | Path) -> Hub:
         file = read_settings_file(path, HubFile, FIX)
     except FileNotFoundError:
         raise GradlabError(f"there is no {path}", fix="gradlab hub COURSE --students ROSTER writes one") from None
-    courses = tuple(_resolve_course(path, name, course) for name, course in file.courses.items())
-    hub = Hub(path.parent, file.address, file.internal_port, file.demo, file.proxy, courses)
+    is_here = file.containers is None  # the hub's container hasn't the folders of courses
+    courses = tuple(_resolve_course(path, name, course, is_here) for name, course in file.courses.items())
+    hub = Hub(path.parent, file.address, file.internal_port, file.demo, file.proxy, courses, file.containers)
     if hub.is_demo and not hub.is_local:
         problem = f"{path}: address: a demo shares one system user and one password, so no other machine may reach it"
         raise GradlabError(problem, fix='write address = "http://127.0.0.1:8000"')
     return hub
 
 
-def _resolve_course(path: Path, name: str, course: CourseSettings) -> HubCourse:
+def _resolve_course(path: Path, name: str, course: CourseSettings, is_here: bool) -> HubCourse:
     folder, students = (path.parent / course.folder).resolve(), course.students
-    if not (folder / "nbgrader_config.py").is_file():
+    if is_here and not (folder / "nbgrader_config.py").is_file():
         raise GradlabError(
             f"{path}: courses.{name}.folder: {folder} has no nbgrader_config.py", fix="write the course's folder"
         )

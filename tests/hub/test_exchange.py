@@ -61,7 +61,9 @@ def test_a_submission_arrives_complete_where_the_watch_looks_for_it(exchange: Ex
     files = {path.relative_to(arrival.folder).as_posix(): path for path in arrival.folder.rglob("*") if path.is_file()}
     assert {name: files[name].read_bytes() for name in NOTEBOOK} == NOTEBOOK
     assert files["timestamp.txt"].read_text() == receipt.timestamp
-    assert not [path for path in (arrival.folder, *files.values()) if path.stat().st_mode & 0o077]
+    modes = {path: path.stat().st_mode & 0o777 for path in (arrival.folder, *files.values())}
+    # The course's user may be another one. The folder around the exchange keeps others out.
+    assert modes == {path: 0o755 if path.is_dir() else 0o644 for path in modes}
     assert not os.listdir(exchange.course / ".staging")
 
 
