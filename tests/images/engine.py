@@ -150,7 +150,7 @@ def run_container(image: str, options: tuple[str, ...] = ()) -> Iterator[str]:
     try:
         yield container
     finally:
-        call("podman", "rm", "--force", "--time=0", container, check=False)
+        call("podman", "rm", "--force", "--volumes", "--time=0", container, check=False)
 
 
 def run_inside(container: str, *command: str, check: bool = True, seconds: float = 1800) -> str:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from autograder.lms.learning_system import load_systems
 from tests.images.engine import inspect_image, mount_image, run, run_container, run_inside
 from tests.waiting import wait_until
 
@@ -10,10 +11,16 @@ VOLUME = "--volume=/srv/jupyterhub"  # writable, with the image's owner
 
 def test_the_image_holds_no_course(hub: str) -> None:
     with mount_image(hub) as tree:
-        assert {path.name for path in (tree / "opt/gradlab").iterdir()} == {"autograder", "labext", "labkit"}
+        folders = {path.name for path in (tree / "opt/gradlab").iterdir() if path.is_dir()}
+        assert folders - {"gradlab.egg-info"} == {"autograder", "labext", "labkit"}
         assert not (tree / "course").exists()
     assert run(hub, "id", "-u").strip() == "1000"
     assert "No module named 'torch'" in run(hub, "python", "-c", "import torch", check=False)
+
+
+def test_the_hub_reads_the_roster_of_every_lms(hub: str) -> None:
+    script = "from autograder.lms.learning_system import load_systems; print(len(load_systems()))"
+    assert run(hub, "python", "-c", script).strip() == str(len(load_systems()))
 
 
 def test_the_hub_starts_with_its_proxy_and_is_healthy(hub: str, tmp_path: Path) -> None:
