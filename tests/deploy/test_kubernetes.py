@@ -91,6 +91,10 @@ def test_the_charts_hub_is_configured_by_one_line(hub: Hub) -> None:
     assert volume in POD["volumes"], "the hub and the course read the same secret"
 
 
+def test_no_one_logs_in_before_a_login_was_chosen() -> None:
+    assert VALUES["hub"]["config"]["JupyterHub"]["authenticator_class"] == "null"
+
+
 def test_students_reach_the_exchange_and_no_other_port_of_the_course() -> None:
     policy = VALUES["singleuser"]["networkPolicy"]
     (rule,) = policy["egress"]
@@ -104,8 +108,11 @@ def test_students_reach_the_exchange_and_no_other_port_of_the_course() -> None:
     assert set(POLICY["spec"]["policyTypes"]) == {"Ingress", "Egress"}
 
 
-def test_a_students_home_is_the_images() -> None:
-    assert VALUES["singleuser"]["storage"]["homeMountPath"] == HOME
+def test_a_students_server_has_a_home_shared_memory_and_a_limit() -> None:
+    storage = VALUES["singleuser"]["storage"]
+    assert storage["homeMountPath"] == HOME
+    (mount,), (volume,) = storage["extraVolumeMounts"], storage["extraVolumes"]
+    assert mount == {"name": volume["name"], "mountPath": "/dev/shm"} and volume["emptyDir"]["medium"] == "Memory"
     assert VALUES["singleuser"]["memory"]["limit"] and VALUES["cull"]["enabled"] is True
 
 
