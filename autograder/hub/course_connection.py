@@ -1,12 +1,38 @@
-"""Connects a course to the hub's exchange, by two lines in its nbgrader_config.py."""
+"""Connects a course to the hub's exchange, by two lines in its nbgrader_config.py.
+
+That file is Python of the course's user. If root starts the hub, it's read and written in a process of that user:
+`python -m autograder.hub.course_connection COURSE [EXCHANGE]`.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import sys
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.gradebook.nbgrader_course import read_config
+from autograder.hub.owner_process import run_as_owner
+
+FAILED = 3  # exit status of the process, after which its output is the problem
+
+
+@dataclass(frozen=True)
+class CourseExchange:
+    """What a course's nbgrader_config.py says about its name and its exchange."""
+
+    course_name: str
+    """`course_id`; empty if the file sets none."""
+    root: str
+    """Empty if the file sets none."""
+    checks_owner: bool
+    """Whether nbgrader refuses submissions that their student doesn't own."""
+
+    def uses(self, exchange: Path) -> bool:
+        """Return whether the course works with this exchange, where one user owns all submissions."""
+        return self.root == str(exchange) and not self.checks_owner
 
 
 def format_lines(exchange: Path) -> str:
@@ -14,16 +40,9 @@ def format_lines(exchange: Path) -> str:
     return f"c.Exchange.root = {str(exchange)!r}\nc.ExchangeCollect.check_owner = False\n"
 
 
-def is_connected(config: Any, exchange: Path) -> bool:
-    """Return whether a course with this configuration uses this exchange."""
-    return str(config.Exchange.get("root", "")) == str(exchange) and (
-        config.ExchangeCollect.get("check_owner", True) is False
-    )
-
-
 def read_course_name(course: Path) -> str:
     """Read `course_id`. Raises GradlabError if the course has none."""
-    name = str(read_config(course).CourseDirectory.get("course_id", ""))
+    name = read_exchange(course).course_name
     if not name:
         raise GradlabError(
             f"{course / 'nbgrader_config.py'} sets no c.CourseDirectory.course_id",
@@ -39,16 +58,61 @@ def connect_course(course: Path, exchange: Path) -> bool:
         Whether they were added.
 
     Raises:
-        GradlabError: If the course has another exchange.
+        GradlabError: If the course has another exchange, or its file can't be read or written.
     """
-    path, config = course / "nbgrader_config.py", read_config(course)
-    if is_connected(config, exchange):
+    before = read_exchange(course)
+    if before.uses(exchange):
         return False
-    if "root" in config.Exchange:
+    path = course / "nbgrader_config.py"
+    if before.root:
         raise GradlabError(
-            f"{path} sets another exchange, {config.Exchange.root}",
+            f"{path} sets another exchange, {before.root}",
             fix=f"replace its lines about the exchange with these two:\n{format_lines(exchange)}",
         )
-    with path.open("a", encoding="utf-8") as file:
-        file.write(f"\n# The exchange of the hub. gradlab hub added these lines.\n{format_lines(exchange)}")
-    return True
+    return _run_as_owner(course, exchange).uses(exchange)
+
+
+def read_exchange(course: Path) -> CourseExchange:
+    """Read what the course's nbgrader_config.py says. Raises GradlabError if it fails."""
+    return _run_as_owner(course)
+
+
+def _run_as_owner(course: Path, exchange: Path | None = None) -> CourseExchange:
+    """Read the configuration, after the lines were added if an exchange is given."""
+    if os.geteuid() != 0 or course.stat().st_uid == 0:
+        return _read_configuration(course, exchange)
+    arguments = ["-m", "autograder.hub.course_connection", str(course), *([str(exchange)] if exchange else [])]
+    process = run_as_owner(course, *arguments)
+    if process.returncode == 0:
+        return CourseExchange(**json.loads(process.stdout))
+    problem = process.stdout if process.returncode == FAILED else process.stderr
+    raise GradlabError(
+        f"{course / 'nbgrader_config.py'} can't be used by {course.owner()}, who owns the course: {problem.strip()}",
+        fix=f"correct it, or run chown -R {course.owner()} {course}",
+    )
+
+
+def _read_configuration(course: Path, exchange: Path | None) -> CourseExchange:
+    if exchange:
+        with (course / "nbgrader_config.py").open("a", encoding="utf-8") as file:
+            file.write(f"\n# The exchange of the hub. gradlab hub added these lines.\n{format_lines(exchange)}")
+    config = read_config(course)
+    return CourseExchange(
+        course_name=str(config.CourseDirectory.get("course_id", "")),
+        root=str(config.Exchange.get("root", "")),
+        checks_owner=config.ExchangeCollect.get("check_owner", True) is not False,
+    )
+
+
+def main() -> int:
+    """Print the course's exchange as JSON, or the problem."""
+    try:
+        print(json.dumps(asdict(_read_configuration(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None))))
+    except (GradlabError, OSError) as error:
+        print(error)
+        return FAILED
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

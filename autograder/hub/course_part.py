@@ -61,14 +61,15 @@ def run_service(hub: Hub, name: str, port: int, address: str) -> None:
     os.execvpe(service["command"][0], service["command"], variables)
 
 
-def prepare_volumes(hub: Hub, course: HubCourse) -> None:
+def prepare_volumes(course: HubCourse) -> None:
     """Make the course's exchange as the course's user, and name it in the course.
 
     Neither the exchange's user nor the course's can replace what the other has written.
     """
-    own = hub.exchange / course.name
+    own = course.exchange_folder
     for folder, mode in (
-        (hub.exchange, 0o3777),  # nbgrader demands it; no other container has the volume
+        (course.gate, 0o755),
+        (course.exchange, 0o3777),  # nbgrader demands it; no other container has the volume
         (own, 0o3775),
         (own / "inbound", 0o3775),  # nbgrader demands that the course's user owns it
         (own / "outbound", 0o755),
@@ -77,7 +78,7 @@ def prepare_volumes(hub: Hub, course: HubCourse) -> None:
         if not folder.is_dir():
             folder.mkdir()
             folder.chmod(mode)
-    connect_course(course.folder, hub.exchange)
+    connect_course(course.folder, course.exchange)
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -99,7 +100,7 @@ def main() -> None:
         if parsed.service != PREPARE:
             run_service(hub, parsed.service, parsed.port, parsed.hub)
         for course in hub.courses:
-            prepare_volumes(hub, course)
+            prepare_volumes(course)
     except GradlabError as error:
         parser.exit(1, f"{error}\n")
 

@@ -1,4 +1,4 @@
-"""The exchange as a service of a JupyterHub: `python -m autograder.hub.exchange_service FOLDER COURSE...`."""
+"""The exchange as a service of a JupyterHub: `python -m autograder.hub.exchange_service FOLDER...`."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ BODY_SECONDS = 600.0  # for one request's body
 CACHE_SECONDS = 10  # until a user who has left a group is refused
 
 
-async def serve_exchange(folder: Path, courses: Sequence[str]) -> None:
+async def serve_exchange(paths: Sequence[Path]) -> None:
     """Serve these courses until the hub ends the process.
 
     Args:
-        folder: The exchange's, with a folder for each course.
+        paths: A folder for each course, with the course's name.
     """
     os.umask(0o077)
-    folders = {course: ExchangeFolder(folder / course) for course in courses}
-    for each in folders.values():
-        each.prepare()
+    folders = {path.name: ExchangeFolder(path) for path in paths}
+    for folder in folders.values():
+        folder.prepare()
     address = urlsplit(os.environ["JUPYTERHUB_SERVICE_URL"])
     hub_auth = HubAuth(cache_max_age=CACHE_SECONDS)
     application = build_application(os.environ["JUPYTERHUB_SERVICE_PREFIX"], hub_auth, folders)
@@ -44,4 +44,4 @@ async def serve_exchange(folder: Path, courses: Sequence[str]) -> None:
 
 if __name__ == "__main__":
     enable_pretty_logging()
-    asyncio.run(serve_exchange(Path(sys.argv[1]), sys.argv[2:]))
+    asyncio.run(serve_exchange([Path(name) for name in sys.argv[1:]]))

@@ -1,4 +1,4 @@
-"""The hub's groups of a course, by the names that nbgrader gives them."""
+"""The hub's groups of a course. Two have the names that nbgrader gives them."""
 
 from __future__ import annotations
 
@@ -9,3 +9,7 @@ def get_student_group(course: str) -> str:
 
 def get_teacher_group(course: str) -> str:
     return f"formgrade-{course}"
+
+
+def get_assistant_group(course: str) -> str:
+    return f"assist-{course}"

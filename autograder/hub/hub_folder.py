@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import tomlkit
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.hub.course_connection import connect_course, read_course_name
+from autograder.hub.exchange_access import find_owners, prepare_exchange
 from autograder.hub.settings import HUB_FILE, Hub, read_settings
 
 CONFIG_FILE = "jupyterhub_config.py"
@@ -69,15 +69,17 @@ def create_settings(folder: Path, course: Path, students: str, teachers: Sequenc
 
 def prepare_folder(hub: Hub) -> list[str]:
     """Make the exchange's folders, and connect the courses. Returns a line for each course that was connected."""
-    owner = None if hub.is_demo else hub.courses[0].folder.owner()
-    if not hub.is_demo:
-        hub.folder.chmod(0o711)  # the course's user reaches the exchange, and no one lists what else is here
-    for folder in (hub.closed_folder, hub.exchange, *([hub.folder / "homes"] if hub.is_demo else [])):
-        folder.mkdir(mode=0o700, exist_ok=True)
-        if owner:
-            shutil.chown(folder, owner)
+    if hub.is_demo:
+        for folder in (hub.exchange, hub.folder / "homes"):
+            folder.mkdir(mode=0o700, exist_ok=True)
+    else:
+        for folder in (hub.folder, hub.exchange):
+            folder.mkdir(exist_ok=True)
+            folder.chmod(0o711)  # services reach their own folders, and no one lists what else is here
+    for course in hub.courses:
+        prepare_exchange(course, find_owners(hub, course))
     return [
         f"added the hub's exchange to {course.folder / 'nbgrader_config.py'}"
         for course in hub.courses
-        if connect_course(course.folder, hub.exchange)
+        if connect_course(course.folder, course.exchange)
     ]

@@ -1,4 +1,4 @@
-"""The services of a hub: the exchange, and for each course a watch and the place of its teachers."""
+"""The services of a hub: the exchange, and for each course a watch and the places of its teachers and assistants."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from autograder.hub.settings import Hub, HubCourse
 from labkit.start import build_jupyter_environment
 
 EXCHANGE = "exchange"  # the service's name
+CULLER = "stop-idle-servers"
+NOBODY = "nobody"  # the system user of what needs nothing but its token
+CULL_SECONDS = 300  # how often it looks; less if a server may be idle for less
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
 # For what grades: a sandbox needs files that its own users can read. The course's folder keeps others out.
 COMMON_UMASK = ("/bin/sh", "-c", 'umask 022 && exec "$@"', "sh")
@@ -20,6 +23,11 @@ def get_teaching_service(course: str) -> str:
     return f"teach-{course}"
 
 
+def get_desk_service(course: str) -> str:
+    """Return the name of the service in which a course's assistants read and mark answers."""
+    return f"desk-{course}"
+
+
 def get_internal_address(hub: Hub, number: int) -> str:
     """Return the address of the hub (0), its proxy (1), the exchange (2) or another service, on this machine."""
     return f"http://127.0.0.1:{hub.internal_port + number}"
@@ -27,20 +35,38 @@ def get_internal_address(hub: Hub, number: int) -> str:
 
 def build_services(hub: Hub) -> list[dict[str, Any]]:
     """Build what c.JupyterHub.services holds."""
-    names = [course.name for course in hub.courses]
-    exchange = [sys.executable, "-m", "autograder.hub.exchange_service", str(hub.exchange), *names]
-    services = [
-        {"name": EXCHANGE, "url": get_internal_address(hub, 2), "command": exchange, "display": False},
-    ]
-    for number, course in enumerate(hub.courses, start=3):
-        services.append(_build_teaching_service(hub, course, get_internal_address(hub, number)))
-        watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(hub.exchange / course.name)]
-        command = [*COMMON_UMASK, sys.executable, *watch]
-        services.append({"name": f"watch-{course.name}", "command": command, "cwd": str(course.folder)})
-    if not hub.is_demo and hub.containers is None:  # a container has a user of its own
-        for service in services:
-            service["user"] = hub.courses[0].folder.owner()
+    services, port = [_build_exchange(hub)], 3
+    for course in hub.courses:
+        services.append(_build_teaching_service(hub, course, get_internal_address(hub, port)))
+        port += 1
+        if course.assistants:
+            services.append(_build_desk_service(hub, course, get_internal_address(hub, port)))
+            port += 1
+        services.append(_build_watch(hub, course))
+    if hub.idle_minutes:
+        services.append(_build_culler(hub))
     return services
+
+
+def _build_exchange(hub: Hub) -> dict[str, Any]:
+    folders = [str(course.exchange_folder) for course in hub.courses]
+    return {
+        "name": EXCHANGE,
+        "url": get_internal_address(hub, 2),
+        "command": [sys.executable, "-m", "autograder.hub.exchange_service", *folders],
+        "display": False,
+        **_choose_user(hub, hub.exchange_user),
+    }
+
+
+def _build_watch(hub: Hub, course: HubCourse) -> dict[str, Any]:
+    watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(course.exchange_folder)]
+    return {
+        "name": f"watch-{course.name}",
+        "command": [*COMMON_UMASK, sys.executable, *watch],
+        "cwd": str(course.folder),
+        **_choose_user(hub, course),
+    }
 
 
 def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[str, Any]:
@@ -57,4 +83,38 @@ def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[s
         "cwd": str(course.folder),
         "environment": {name: variables[name] for name in JUPYTER},
         "oauth_no_confirm": True,
+        **_choose_user(hub, course),
     }
+
+
+def _build_desk_service(hub: Hub, course: HubCourse, address: str) -> dict[str, Any]:
+    """Build the service that has the desk's pages and nothing else."""
+    return {
+        "name": get_desk_service(course.name),
+        "url": address,
+        "command": [
+            *COMMON_UMASK,
+            *(sys.executable, "-m", "autograder.hub.desk_service"),
+            *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
+        ],
+        "cwd": str(course.folder),
+        "oauth_no_confirm": True,
+        **_choose_user(hub, course),
+    }
+
+
+def _build_culler(hub: Hub) -> dict[str, Any]:
+    seconds = hub.idle_minutes * 60
+    options = [f"--timeout={seconds}", f"--cull-every={min(seconds, CULL_SECONDS)}"]
+    return {
+        "name": CULLER,
+        "command": [sys.executable, "-m", "jupyterhub_idle_culler", *options],
+        **_choose_user(hub, NOBODY),
+    }
+
+
+def _choose_user(hub: Hub, user: HubCourse | str) -> dict[str, str]:
+    """Return the key `user`: this one, or who owns the course. In a demo and in a container there's one user only."""
+    if hub.is_demo or hub.containers:
+        return {}
+    return {"user": user if isinstance(user, str) else user.folder.owner()}

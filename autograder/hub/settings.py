@@ -17,11 +17,12 @@ from autograder.model.course import StrictModel
 from autograder.model.settings_file import read_settings_file
 
 HUB_FILE = "hub.toml"
+EXCHANGE_FOLDER = "exchange"
 FIX = "correct it; docs/hub.md lists the keys"
 COURSE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # part of an address and of a group's name
 USER_NAME = re.compile(r"[a-z0-9][a-z0-9_.@-]*")  # as the hub stores names, and as the exchange can store submissions
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
-INTERNAL_PORTS = 8  # that a hub may use from `internal_port` on
+INTERNAL_PORTS = 64  # that a hub may use from `internal_port` on
 
 
 def _check_address(address: str) -> str:
@@ -55,6 +56,17 @@ class CourseSettings(StrictModel):
     students: Users | str = ()
     """Their names, or a roster: the path of a CSV file."""
     teachers: Users
+    assistants: Users = ()
+    """They read and mark answers, and can't change or read anything else in the course."""
+
+
+class TLSSettings(StrictModel):
+    """The table `[tls]`."""
+
+    certificate: Path
+    """A PEM file with the certificate, followed by its chain. Relative to the hub's folder."""
+    key: Path
+    """A PEM file that only root can read."""
 
 
 class HubFile(StrictModel):
@@ -68,6 +80,14 @@ class HubFile(StrictModel):
     """Whether everyone shares one system user and one password: for trying it, on this machine only."""
     containers: ContainerSettings | None = None
     """If the hub, its services and students' servers run in containers."""
+    exchange_user: str = "gradlab-exchange"
+    """The system user as which the exchange runs, unless it's a demo. It can't read a course."""
+    create_accounts: bool = False
+    """Whether the hub creates the system users of students and teachers who have none."""
+    idle_minutes: int = Field(default=60, ge=0)
+    """A student's server without activity for so long is stopped; 0 for never."""
+    tls: TLSSettings | None = None
+    """For an https address that the hub's own proxy serves."""
     proxy: str = ""
     """The path of configurable-http-proxy, if it's neither on PATH nor in this environment."""
     courses: Annotated[dict[str, CourseSettings], AfterValidator(_check_course_names)] = Field(min_length=1)
@@ -87,6 +107,22 @@ class HubCourse:
     folder: Path
     students: tuple[str, ...]
     teachers: tuple[str, ...]
+    assistants: tuple[str, ...]
+    exchange: Path
+    """c.Exchange.root of this course."""
+
+    @property
+    def gate(self) -> Path:
+        """The folder around the exchange: open to the exchange's user and the course's group, closed to others.
+
+        nbgrader opens the exchange itself to everyone.
+        """
+        return self.exchange.parent
+
+    @property
+    def exchange_folder(self) -> Path:
+        """The course's part of its exchange."""
+        return self.exchange / self.name
 
 
 @dataclass(frozen=True)
@@ -97,9 +133,14 @@ class Hub:
     address: str
     internal_port: int
     is_demo: bool
+    exchange_user: str
+    creates_accounts: bool
+    idle_minutes: int
+    tls: TLSSettings | None
+    """With absolute paths."""
     proxy: str
     courses: tuple[HubCourse, ...]
-    containers: ContainerSettings | None = None
+    containers: ContainerSettings | None
 
     @property
     def is_local(self) -> bool:
@@ -107,18 +148,13 @@ class Hub:
         return urlsplit(self.address).hostname in LOOPBACK
 
     @property
-    def closed_folder(self) -> Path:
-        """The folder around the exchange. It's closed, since nbgrader opens the exchange itself to everyone."""
-        return self.containers.exchanges if self.containers else self.folder / "exchange"
-
-    @property
     def exchange(self) -> Path:
-        """c.Exchange.root of every course."""
-        return self.closed_folder / "courses"
+        """The folder with the exchanges of all courses."""
+        return self.containers.exchanges if self.containers else self.folder / EXCHANGE_FOLDER
 
     @property
     def users(self) -> list[str]:
-        return sorted({name for course in self.courses for name in (*course.students, *course.teachers)})
+        return sorted({name for each in self.courses for name in (*each.students, *each.teachers, *each.assistants)})
 
 
 def read_settings(path: str | Path) -> Hub:
@@ -128,18 +164,31 @@ def read_settings(path: str | Path) -> Hub:
         file = read_settings_file(path, HubFile, FIX)
     except FileNotFoundError:
         raise GradlabError(f"there is no {path}", fix="gradlab hub COURSE --students ROSTER writes one") from None
-    is_here = file.containers is None  # the hub's container hasn't the folders of courses
-    courses = tuple(_resolve_course(path, name, course, is_here) for name, course in file.courses.items())
-    hub = Hub(path.parent, file.address, file.internal_port, file.demo, file.proxy, courses, file.containers)
+    courses = tuple(_resolve_course(path, name, course, file.containers) for name, course in file.courses.items())
+    tls = file.tls and TLSSettings(certificate=path.parent / file.tls.certificate, key=path.parent / file.tls.key)
+    hub = Hub(
+        folder=path.parent,
+        address=file.address,
+        internal_port=file.internal_port,
+        is_demo=file.demo,
+        exchange_user=file.exchange_user,
+        creates_accounts=file.create_accounts,
+        idle_minutes=file.idle_minutes,
+        tls=tls,
+        proxy=file.proxy,
+        courses=courses,
+        containers=file.containers,
+    )
     if hub.is_demo and not hub.is_local:
         problem = f"{path}: address: a demo shares one system user and one password, so no other machine may reach it"
         raise GradlabError(problem, fix='write address = "http://127.0.0.1:8000"')
     return hub
 
 
-def _resolve_course(path: Path, name: str, course: CourseSettings, is_here: bool) -> HubCourse:
+def _resolve_course(path: Path, name: str, course: CourseSettings, containers: ContainerSettings | None) -> HubCourse:
     folder, students = (path.parent / course.folder).resolve(), course.students
-    if is_here and not (folder / "nbgrader_config.py").is_file():
+    # The hub's own container doesn't have the folders of courses.
+    if containers is None and not (folder / "nbgrader_config.py").is_file():
         raise GradlabError(
             f"{path}: courses.{name}.folder: {folder} has no nbgrader_config.py", fix="write the course's folder"
         )
@@ -154,4 +203,6 @@ def _resolve_course(path: Path, name: str, course: CourseSettings, is_here: bool
             _check_users(students)
         except ValueError as error:
             raise GradlabError(f"{path}: courses.{name}.students: {error}", fix="correct the roster") from None
-    return HubCourse(name, folder, students, course.teachers)
+    exchanges = containers.exchanges if containers else path.parent / EXCHANGE_FOLDER
+    exchange = exchanges / name / "nbgrader"
+    return HubCourse(name, folder, students, course.teachers, course.assistants, exchange)

@@ -61,7 +61,8 @@ class ExchangeProcess:
         return self.folder / COURSE
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "autograder.hub.exchange_service", str(self.folder), COURSE, OTHER_COURSE]
+        command = [sys.executable, "-m", "autograder.hub.exchange_service"]
+        command += [str(self.folder / course) for course in (COURSE, OTHER_COURSE)]
         self.process = subprocess.Popen(command, env=self.environment)
         wait_until(self._answers, "the exchange answers")
 

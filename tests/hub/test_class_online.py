@@ -78,7 +78,9 @@ def assert_others_see_nothing(hub: RunningHub, page: bytes) -> None:
     ben = ExchangeClient(hub.exchange, hub.log_in("ben").draw_token())
     assert list(ben.list_labs(COURSE)) == [LAB]
     assert ben.list_pages(COURSE, LAB) == []
-    (name,) = [path.stem for path in (hub.folder / "exchange/courses" / COURSE / "feedback").glob("*.html")]
+    (name,) = [
+        path.stem for path in (hub.folder / "exchange" / COURSE / "nbgrader" / COURSE / "feedback").glob("*.html")
+    ]
     for place in (f"courses/{COURSE}/labs/{LAB}/pages/{name}", f"courses/{COURSE}/labs/{LAB}%2f..%2f..%2ffeedback"):
         session = requests.Session()
         session.trust_env = False

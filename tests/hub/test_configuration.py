@@ -31,7 +31,7 @@ def folder() -> Iterator[Path]:
             course.mkdir(mode=0o700)
             (course / "nbgrader_config.py").write_text(
                 f"c = get_config()\nc.CourseDirectory.course_id = '{name}'\n"
-                f"c.Exchange.root = '{hub}/exchange/courses'\nc.ExchangeCollect.check_owner = False\n"
+                f"c.Exchange.root = '{hub}/exchange/{name}/nbgrader'\nc.ExchangeCollect.check_owner = False\n"
             )
             tables.append(f'[courses.{name}]\nfolder = "../{name}"\nstudents = {list(students)}\nteachers = ["prof"]\n')
         (hub / "hub.toml").write_text("demo = true\n" + "".join(tables))
@@ -67,7 +67,7 @@ def test_only_a_courses_teachers_reach_its_place_for_teachers(folder: Path) -> N
     roles = {role["name"]: role for role in read_configuration(folder).JupyterHub.load_roles}
     assert roles["teach-physics"]["groups"] == ["formgrade-physics"]
     assert "access:services!service=teach-physics" in roles["teach-physics"]["scopes"]
-    students = [role for role in roles.values() if "nbgrader-physics" in role["groups"]]
+    students = [role for role in roles.values() if "nbgrader-physics" in role.get("groups", ())]
     assert [role["scopes"] for role in students] == [["access:services!service=exchange"]]
 
 
@@ -101,7 +101,7 @@ def test_services_listen_on_this_machine_at_different_ports(folder: Path) -> Non
     urls = [service["url"] for service in services if "url" in service]
     assert len(set(urls)) == 3 and all(url.startswith("http://127.0.0.1:") for url in urls)
     assert {service["name"] for service in services} == {
-        *("exchange", "teach-physics", "watch-physics", "teach-chemistry", "watch-chemistry"),
+        *("exchange", "teach-physics", "watch-physics", "teach-chemistry", "watch-chemistry", "stop-idle-servers"),
     }
 
 
@@ -120,7 +120,10 @@ def test_without_demo_no_service_runs_as_root(folder: Path, monkeypatch: pytest.
     path.write_text(path.read_text().replace("demo = true\n", ""))
     monkeypatch.setattr(Path, "owner", lambda path: "grader")
     config = read_configuration(folder)
-    assert {service["user"] for service in config.JupyterHub.services} == {"grader"}
+    users = {service["name"]: service["user"] for service in config.JupyterHub.services}
+    assert users["watch-physics"] == users["teach-physics"] == "grader"
+    assert users["exchange"] == "gradlab-exchange"
+    assert users["stop-idle-servers"] == "nobody"
     assert "spawner_class" not in config.JupyterHub and "authenticator_class" not in config.JupyterHub
 
 

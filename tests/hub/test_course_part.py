@@ -51,10 +51,10 @@ def test_the_volumes_are_prepared_once(hub: Hub) -> None:
     (course,) = hub.courses
     assert run_part(hub, "prepare").returncode == 0
     expected = {"inbound": 0o3775, "outbound": 0o755, "feedback": 0o755}
-    own = hub.exchange / course.name
+    own = course.exchange_folder
     assert read_modes(own) == expected
     config = (course.folder / "nbgrader_config.py").read_text()
-    assert config.count(f"c.Exchange.root = '{hub.exchange}'") == 1
+    assert config.count(f"c.Exchange.root = '{course.exchange}'") == 1
     (own / "inbound").chmod(0o700)
     assert run_part(hub, "prepare").returncode == 0
     assert read_modes(own) == expected | {"inbound": 0o700}
@@ -64,9 +64,9 @@ def test_the_volumes_are_prepared_once(hub: Hub) -> None:
 def test_the_exchange_runs_with_nothing_but_its_token(hub: Hub, exchange: ExchangeProcess) -> None:
     """It asks the stand-in for a hub about tokens, as the exchange of these tests does."""
     (course,) = hub.courses
-    prepare_volumes(hub, course)
-    (hub.exchange / COURSE / "outbound" / LAB).mkdir()
-    (hub.exchange / COURSE / "outbound" / LAB / f"{LAB}.ipynb").write_text("{}")
+    prepare_volumes(course)
+    (course.exchange_folder / "outbound" / LAB).mkdir()
+    (course.exchange_folder / "outbound" / LAB / f"{LAB}.ipynb").write_text("{}")
     kept = {name: value for name, value in os.environ.items() if not name.startswith("JUPYTERHUB")}
     given = {"JUPYTERHUB_API_TOKEN": exchange.environment["JUPYTERHUB_API_TOKEN"], "PYTHONPATH": str(ROOT)}
     part = PartProcess(hub, exchange, kept | given)
@@ -81,7 +81,7 @@ class PartProcess(ExchangeProcess):
 
     def __init__(self, hub: Hub, other: ExchangeProcess, environment: dict[str, str]) -> None:
         with socket.create_server(("127.0.0.1", 0)) as free:
-            super().__init__(hub.exchange, free.getsockname()[1], environment)
+            super().__init__(hub.courses[0].exchange, free.getsockname()[1], environment)
         address = other.environment["JUPYTERHUB_API_URL"].removesuffix("/hub/api")
         self.arguments = [str(hub.folder / "hub.toml"), "exchange", f"--port={self.port}", f"--hub={address}"]
 

@@ -85,7 +85,9 @@ def test_the_first_start_writes_settings_and_connects_the_course(place: Path) ->
     assert hub.courses[0].students == ("ana", "ben")
     assert len(prepare_folder(hub)) == 1
     config = (place / "course" / "nbgrader_config.py").read_text()
-    assert f"c.Exchange.root = '{place}/new/exchange/courses'\nc.ExchangeCollect.check_owner = False\n" in config
+    assert (
+        f"c.Exchange.root = '{place}/new/exchange/physics/nbgrader'\nc.ExchangeCollect.check_owner = False\n" in config
+    )
     assert prepare_folder(hub) == []
     for path in (place / "new", place / "new" / "exchange", place / "new" / "homes"):
         assert path.stat().st_mode & 0o777 == 0o700
