@@ -13,6 +13,7 @@ from tornado import web
 
 from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
 from labext.grader_process import GraderProcess, GraderUnavailable
+from labext.lab_page import LabPageHandler
 from labext.workspace import Workspace
 from labkit.lab_progress import WorkState
 from labkit.mark_file import get_page_path, read_marks
@@ -41,6 +42,7 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
         ("own_mark", OwnMarkHandler, marks),
         ("quiz_key", QuizKeyHandler, marks),
         ("page/(.+)", PageHandler, reads),
+        ("labs/([^/]+)", LabPageHandler, reads),
     ]
     base = url_path_join(app.settings["base_url"], "gradlab")
     app.add_handlers(".*$", [(url_path_join(base, path), kind, settings) for path, kind, settings in routes])

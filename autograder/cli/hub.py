@@ -72,7 +72,7 @@ def hub(
     _refuse_unsafe(folder)
     variables = dict(os.environ)
     if settings.is_demo:
-        _print_banner(variables)
+        _print_banner(variables, has_password=settings.lti is None)
     out.print(f"Starting. In about a minute, open {settings.address}. Stop with Ctrl-C.")
     sys.stdout.flush()
     command = [sys.executable, "-m", "jupyterhub", "-f", str((folder / CONFIG_FILE).resolve())]
@@ -102,16 +102,22 @@ def _refuse_missing(course: str, students: str, teachers: list[str] | None, demo
         )
 
 
-def _print_banner(variables: dict[str, str]) -> None:
-    """Draw a demo's password, and say what it's for."""
+def _print_banner(variables: dict[str, str], has_password: bool) -> None:
+    """Say what a demo is for, and draw its password.
+
+    Args:
+        variables: The hub's environment.
+        has_password: Whether users don't log in by LTI.
+    """
     from autograder.hub.configuration import PASSWORD
 
-    variables[PASSWORD] = secrets.token_urlsafe(9)
     out.print(
         "A demo: all users share one system user, so nothing isolates them from each other, and every student can read "
-        "the solutions. Only this machine can reach it.\n"
-        f"Log in as any user in hub.toml with the password {variables[PASSWORD]}"
+        "the solutions. Only this machine can reach it."
     )
+    if has_password:
+        variables[PASSWORD] = secrets.token_urlsafe(9)
+        out.print(f"Log in as any user in hub.toml with the password {variables[PASSWORD]}")
 
 
 def _refuse_unsafe(folder: Path) -> None:

@@ -70,7 +70,7 @@ def _check_address(hub: Hub) -> Iterator[Finding]:
 def _check_folders(hub: Hub) -> Iterator[Finding]:
     if hub.folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         yield Finding(f"others can write to {hub.folder}", format_command("chmod", "go-w", hub.folder))
-    closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / "homes"]
+    closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / "homes", hub.lti_folder]
     for path in [*closed, hub.exchange] if hub.is_demo else closed:
         if path.name != "jupyterhub_config.py" and path.exists() and path.stat().st_mode & 0o077:
             yield Finding(f"others can read {path}", format_command("chmod", "go=", path))

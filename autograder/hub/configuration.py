@@ -12,6 +12,7 @@ import labext
 from autograder.base.processors import count_processors
 from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
+from autograder.hub.lti_configuration import build_grades_services, configure_lti_login
 from autograder.hub.programs import find_node, find_proxy
 from autograder.hub.services import (
     CULLER,
@@ -49,6 +50,9 @@ def configure_hub(c: Any, hub: Hub) -> None:
         configure_servers(c, hub.containers)
         known = c.JupyterHub.get("services", [])
         c.JupyterHub.services = connect_services(hub.containers, build_services(hub), known)
+    if hub.lti:
+        configure_lti_login(c, hub)
+        c.JupyterHub.services += build_grades_services(hub)
 
 
 def _configure_places(c: Any, hub: Hub) -> None:

@@ -12,6 +12,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from autograder.base.errors import GradlabError
 from autograder.hub.container_settings import ContainerSettings, check_part_names
+from autograder.hub.lti_settings import LOOPBACK, LtiSettings
 from autograder.lms.roster import read_roster
 from autograder.model.course import StrictModel
 from autograder.model.settings_file import read_settings_file
@@ -21,7 +22,6 @@ EXCHANGE_FOLDER = "exchange"
 FIX = "correct it; docs/hub.md lists the keys"
 COURSE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # part of an address and of a group's name
 USER_NAME = re.compile(r"[a-z0-9][a-z0-9_.@-]*")  # as the hub stores names, and as the exchange can store submissions
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
 INTERNAL_PORTS = 64  # that a hub may use from `internal_port` on
 
 
@@ -55,7 +55,7 @@ class CourseSettings(StrictModel):
     """The course's folder, relative to the hub's."""
     students: Users | str = ()
     """Their names, or a roster: the path of a CSV file."""
-    teachers: Users
+    teachers: Users = ()
     assistants: Users = ()
     """They read and mark answers, and can't change or read anything else in the course."""
 
@@ -91,6 +91,8 @@ class HubFile(StrictModel):
     proxy: str = ""
     """The path of configurable-http-proxy, if it's neither on PATH nor in this environment."""
     courses: Annotated[dict[str, CourseSettings], AfterValidator(_check_course_names)] = Field(min_length=1)
+    lti: LtiSettings | None = None
+    """The learning management system from which everyone logs in. Its roles decide who is a student or a teacher."""
 
     @model_validator(mode="after")
     def _check_part_names(self) -> HubFile:
@@ -141,6 +143,7 @@ class Hub:
     proxy: str
     courses: tuple[HubCourse, ...]
     containers: ContainerSettings | None
+    lti: LtiSettings | None
 
     @property
     def is_local(self) -> bool:
@@ -151,6 +154,11 @@ class Hub:
     def exchange(self) -> Path:
         """The folder with the exchanges of all courses."""
         return self.containers.exchanges if self.containers else self.folder / EXCHANGE_FOLDER
+
+    @property
+    def lti_folder(self) -> Path:
+        """What the hub keeps for LTI: its key, launches, and the scores that were sent."""
+        return self.folder / "lti"
 
     @property
     def users(self) -> list[str]:
@@ -178,11 +186,27 @@ def read_settings(path: str | Path) -> Hub:
         proxy=file.proxy,
         courses=courses,
         containers=file.containers,
+        lti=file.lti,
     )
+    _check_courses(path, file)
     if hub.is_demo and not hub.is_local:
         problem = f"{path}: address: a demo shares one system user and one password, so no other machine may reach it"
         raise GradlabError(problem, fix='write address = "http://127.0.0.1:8000"')
     return hub
+
+
+def _check_courses(path: Path, file: HubFile) -> None:
+    """Raise GradlabError if a course has no teacher, or LTI isn't possible like this."""
+    if file.lti is None:
+        for name, course in file.courses.items():
+            if not course.teachers:
+                raise GradlabError(f"{path}: courses.{name}.teachers: there are none", fix='write teachers = ["NAME"]')
+    elif file.containers:
+        raise GradlabError(f"{path}: lti: it doesn't work with containers yet", fix="remove one of the two tables")
+    elif unknown := set(file.lti.contexts.values()) - file.courses.keys():
+        raise GradlabError(
+            f"{path}: lti.contexts: there is no course {sorted(unknown)[0]!r}", fix="write NAME of a [courses.NAME]"
+        )
 
 
 def _resolve_course(path: Path, name: str, course: CourseSettings, containers: ContainerSettings | None) -> HubCourse:

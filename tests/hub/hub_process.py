@@ -19,7 +19,9 @@ from typing import Any
 import pytest
 import requests
 
+from autograder.hub.hub_folder import create_settings
 from autograder.hub.programs import MIN_NODE, find_node, find_proxy, read_node_version
+from autograder.hub.settings import HUB_FILE
 from tests.conftest import ROOT
 from tests.waiting import wait_until
 
@@ -96,18 +98,26 @@ class RunningHub:
 
 
 @contextlib.contextmanager
-def run_hub(course: Path, place: Path) -> Iterator[RunningHub]:
-    """Run a hub for this course, with its folder in `place`, until the test is done."""
+def run_hub(course: Path, place: Path, settings: str = "") -> Iterator[RunningHub]:
+    """Run a hub for this course, with its folder in `place`, until the test is done.
+
+    settings: added to hub.toml.
+    """
     if missing := find_missing_program():
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{missing} isn't installed: run make setup")
     folder, log, port = place / "hub", place / "hub.log", 20_000 + secrets.randbelow(10_000)
     variables = os.environ | {"PYTHONPATH": str(ROOT)}  # services start in other folders
     if proxy := os.environ.get(PROXY):
         variables["PATH"] = str(Path(proxy).parent) + os.pathsep + variables["PATH"]
-    command = [sys.executable, "-m", "autograder.cli", "hub", str(course), "--demo"]
+    command = [sys.executable, "-m", "autograder.cli", "hub", "--folder", str(folder)]
+    if settings:
+        create_settings(folder, course, "", (), True, port)
+        (folder / HUB_FILE).write_text((folder / HUB_FILE).read_text() + settings)
+    else:
+        command += [str(course), "--demo", "--port", str(port)]
     with log.open("wb") as output:
         process = subprocess.Popen(
-            [*command, "--folder", str(folder), "--port", str(port)],
+            command,
             env=variables,
             stdin=subprocess.DEVNULL,
             stdout=output,
@@ -117,8 +127,7 @@ def run_hub(course: Path, place: Path) -> Iterator[RunningHub]:
         url = f"http://127.0.0.1:{port}"
         _wait_until_ready(process, log)
         password = re.search(r"password (\S+)", log.read_text())
-        assert password
-        yield RunningHub(url, password[1], folder, course, process)
+        yield RunningHub(url, password[1] if password else "", folder, course, process)
     finally:
         _end_hub(process)
 

@@ -19,7 +19,7 @@ IRREGULAR = set(
 # First words of functions. A new verb is added here; is there one for the same thing already?
 VERBS = set(
     """
-    add adjust adopt advance align allocate allow answer append apply ask assert assign attach backward become begin
+    add adjust admit adopt advance align allocate allow answer append apply ask assert assign attach authenticate backward become begin
     bind blame block branch build call capture carry cast catch change charge check choose claim clean
     clear close collect color compare compile compose compute configure confirm connect convert copy count
     create decide decode define delete describe detach detect die digest disguise dissolve do double drain draw drop duplicate
