@@ -22,6 +22,7 @@ from autograder.hub.services import (
     get_desk_service,
     get_internal_address,
     get_teaching_service,
+    has_culler,
 )
 from autograder.hub.settings import Hub
 from labext.exchange_client import URL
@@ -143,7 +144,7 @@ def _configure_groups(c: Any, hub: Hub) -> None:
             roles.append(_build_role(get_desk_service(course.name), [teachers, assistants]))
     members = [group for each in hub.courses for group in (get_student_group(each.name), get_teacher_group(each.name))]
     roles.append({"name": EXCHANGE, "groups": members, "scopes": [f"access:services!service={EXCHANGE}"]})
-    if hub.idle_minutes and hub.containers is None:
+    if has_culler(hub):
         scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
         roles.append({"name": CULLER, "services": [CULLER], "scopes": scopes})
     c.JupyterHub.load_groups = groups

@@ -11,7 +11,7 @@ from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.hub.container_settings import ContainerSettings
-from autograder.hub.services import EXCHANGE, JUPYTER
+from autograder.hub.services import CULLER, EXCHANGE, JUPYTER
 from labext.exchange_client import URL
 
 PORT = 8090  # of each service in its container
@@ -56,6 +56,8 @@ def connect_services(
                 raise GradlabError(f"the service {name} has no token", fix=_describe_token(settings, name))
             kept = {key: value for key, value in service.items() if key not in STARTED}
             connected.append({**kept, "url": get_service_address(name), "api_token": token})
+        elif name == CULLER:  # a process next to the hub
+            connected.append(service)
     return connected
 
 

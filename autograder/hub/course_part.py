@@ -68,7 +68,7 @@ def prepare_volumes(course: HubCourse) -> None:
     """
     own = course.exchange_folder
     for folder, mode in (
-        (course.gate, 0o755),
+        (course.gate, 0o2770),  # the group of both users owns the volume, and so all that is in it
         (course.exchange, 0o3777),  # nbgrader demands it; no other container has the volume
         (own, 0o3775),
         (own / "inbound", 0o3775),  # nbgrader demands that the course's user owns it

@@ -28,6 +28,11 @@ def get_desk_service(course: str) -> str:
     return f"desk-{course}"
 
 
+def has_culler(hub: Hub) -> bool:
+    """Return whether the hub itself stops idle servers. On Kubernetes, the chart has a service for it."""
+    return hub.idle_minutes > 0 and not (hub.containers and hub.containers.spawner == "kubernetes")
+
+
 def get_internal_address(hub: Hub, number: int) -> str:
     """Return the address of the hub (0), its proxy (1), the exchange (2) or another service, on this machine."""
     return f"http://127.0.0.1:{hub.internal_port + number}"
@@ -43,7 +48,7 @@ def build_services(hub: Hub) -> list[dict[str, Any]]:
             services.append(_build_desk_service(hub, course, get_internal_address(hub, port)))
             port += 1
         services.append(_build_watch(hub, course))
-    if hub.idle_minutes:
+    if has_culler(hub):
         services.append(_build_culler(hub))
     return services
 

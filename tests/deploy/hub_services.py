@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.hub.course_part import PREPARE, build_parser
-from autograder.hub.services import build_services
+from autograder.hub.services import CULLER, build_services
 from autograder.hub.settings import Hub, read_settings
 from tests.conftest import ROOT
 
@@ -24,7 +24,8 @@ def read_hub(folder: Path) -> Hub:
 
 def list_part_names(hub: Hub, with_address: bool = False) -> set[str]:
     """The services that containers run; with_address: only those that listen."""
-    return {each["name"] for each in build_services(hub) if "url" in each or not with_address}
+    services = [each for each in build_services(hub) if each["name"] != CULLER]  # a process next to the hub
+    return {each["name"] for each in services if "url" in each or not with_address}
 
 
 def read_part(command: Sequence[str]) -> tuple[str, int]:

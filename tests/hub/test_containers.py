@@ -12,6 +12,7 @@ from autograder.base.errors import GradlabError
 from autograder.cli.app import app
 from autograder.hub import configure
 from autograder.hub.containers import get_token_variable
+from autograder.hub.services import CULLER
 
 HUB = """
 address = "https://hub.example.edu"
@@ -69,6 +70,12 @@ def test_the_hub_starts_no_part_of_a_course_but_knows_each_by_its_token(docker: 
     assert services["teach-physics"]["oauth_no_confirm"] is True
     roles = {role["name"]: role for role in docker.JupyterHub.load_roles}
     assert roles["teach-physics"]["groups"] == ["formgrade-physics"]
+
+
+def test_idle_servers_are_stopped_by_the_hub_itself(docker: Config) -> None:
+    (culler,) = [each for each in docker.JupyterHub.services if each["name"] == CULLER]
+    assert culler["command"] and "user" not in culler
+    assert CULLER in [role["name"] for role in docker.JupyterHub.load_roles]
 
 
 def test_a_students_server_has_its_own_volume_and_limits(docker: Config) -> None:

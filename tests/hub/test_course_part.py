@@ -17,6 +17,7 @@ from tests.conftest import ROOT
 from tests.hub.exchange_process import COURSE, LAB, ExchangeProcess
 from tests.waiting import wait_until
 
+GROUP = 1001  # of the exchange's user, as in the image
 HUB = """
 [containers]
 spawner = "docker"
@@ -49,7 +50,13 @@ def read_modes(folder: Path) -> dict[str, int]:
 
 def test_the_volumes_are_prepared_once(hub: Hub) -> None:
     (course,) = hub.courses
+    volume = course.gate.parent
+    if os.geteuid() == 0:
+        os.chown(volume, -1, GROUP)
+    volume.chmod(0o2770)
     assert run_part(hub, "prepare").returncode == 0
+    assert {path.stat().st_gid for path in volume.rglob("*")} == {volume.stat().st_gid}, "both users are in the group"
+    assert stat.S_IMODE(course.gate.stat().st_mode) & 0o077 == 0o070
     expected = {"inbound": 0o3775, "outbound": 0o755, "feedback": 0o755}
     own = course.exchange_folder
     assert read_modes(own) == expected
