@@ -42,9 +42,3 @@ class ContainerSettings(StrictModel):
         if self.spawner == "kubernetes" and (others := self.model_fields_set - {"spawner", "exchanges"}):
             raise ValueError(f"{', '.join(sorted(others))}: on Kubernetes, the chart's values set this")
         return self
-
-
-def check_part_names(courses: list[str]) -> None:
-    """Raise ValueError if a course's name can't be part of a container's name in its network."""
-    if wrong := [name for name in courses if not PART_NAME.fullmatch(name)]:
-        raise ValueError(f"{wrong[0]!r} can't name a container: write lower case letters, digits and - only")

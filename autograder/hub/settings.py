@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, Field
 
 from autograder.base.errors import GradlabError
-from autograder.hub.container_settings import ContainerSettings, check_part_names
+from autograder.hub.container_settings import PART_NAME, ContainerSettings
 from autograder.hub.lti_settings import LOOPBACK, LtiSettings
 from autograder.lms.roster import read_roster
 from autograder.model.course import StrictModel
@@ -93,12 +93,6 @@ class HubFile(StrictModel):
     courses: Annotated[dict[str, CourseSettings], AfterValidator(_check_course_names)] = Field(min_length=1)
     lti: LtiSettings | None = None
     """The learning management system from which everyone logs in. Its roles decide who is a student or a teacher."""
-
-    @model_validator(mode="after")
-    def _check_part_names(self) -> HubFile:
-        if self.containers:
-            check_part_names(list(self.courses))
-        return self
 
 
 @dataclass(frozen=True)
@@ -189,10 +183,21 @@ def read_settings(path: str | Path) -> Hub:
         lti=file.lti,
     )
     _check_courses(path, file)
+    if file.containers:
+        _check_part_names(path, file)
     if hub.is_demo and not hub.is_local:
         problem = f"{path}: address: a demo shares one system user and one password, so no other machine may reach it"
         raise GradlabError(problem, fix='write address = "http://127.0.0.1:8000"')
     return hub
+
+
+def _check_part_names(path: Path, file: HubFile) -> None:
+    """Raise GradlabError if a course's name can't be part of a container's name in its network."""
+    if wrong := [name for name in file.courses if not PART_NAME.fullmatch(name)]:
+        raise GradlabError(
+            f"{path}: courses.{wrong[0]}: this can't be part of a container's name",
+            fix="use lower case letters, digits and - only in the course's name, its course_id",
+        )
 
 
 def _check_courses(path: Path, file: HubFile) -> None:

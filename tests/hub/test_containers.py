@@ -130,7 +130,7 @@ def test_on_kubernetes_the_charts_settings_stay(tmp_path: Path) -> None:
         ('spawner = "docker"\nmemory = "much"', "physics", "containers.memory"),
         ('spawner = "kubernetes"\nimage = "own"', "physics", "image: on Kubernetes, the chart's values set this"),
         ('spawner = "podman"', "physics", "containers.spawner"),
-        ('spawner = "docker"', "Physics_1", "'Physics_1' can't name a container"),
+        ('spawner = "docker"', "Physics_1", "courses.Physics_1: this can't be part of a container's name"),
     ],
 )
 def test_a_mistake_in_the_table_is_reported(tmp_path: Path, containers: str, course: str, problem: str) -> None:
