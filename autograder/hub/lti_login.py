@@ -40,7 +40,7 @@ class LtiLoginHandler(LTI13LoginInitHandler):  # type: ignore[misc]
 
     def post(self) -> None:
         if not self.get_argument("iss", ""):
-            raise HTTPError(403, OPEN_A_LINK)
+            raise HTTPError(403, OPEN_A_LINK, reason="Forbidden")
         super().post()
 
     get = post
@@ -69,9 +69,9 @@ class LtiLaunchHandler(LTI13CallbackHandler):  # type: ignore[misc]
             claims = await asyncio.to_thread(self.decode_and_validate_launch_request)
             user = await self.login_user(claims)
         except ValidationError as error:
-            raise HTTPError(400, "%s", error) from None
+            raise HTTPError(400, "%s", error, reason="Bad Request") from None
         except LaunchRefused as error:
-            raise HTTPError(403, "%s", error) from None
+            raise HTTPError(403, "%s", error, reason="Forbidden") from None
         if user is None:
             raise HTTPError(403)
         self.redirect(self.first_page)

@@ -102,7 +102,13 @@ class LtiPlatform:
 
     def announce(self, hub: str, link: str, person: Person) -> str:
         """The address to which the LMS sends the browser of someone who clicks a link."""
-        hint = {"login_hint": person.name, "iss": self.url, "target_link_uri": link, "client_id": CLIENT}
+        hint = {
+            "login_hint": person.name,
+            "iss": self.url,
+            "target_link_uri": link,
+            "client_id": CLIENT,
+            "lti_message_hint": link,
+        }
         return f"{hub}/hub/lti13/oauth_login?{urlencode(hint)}"
 
     def launch(
@@ -119,7 +125,7 @@ class LtiPlatform:
         assert answer.status_code == 302, answer.text
         query = {name: values[0] for name, values in parse_qs(urlsplit(answer.headers["Location"]).query).items()}
         assert answer.headers["Location"].startswith(f"{self.url}/authorize?")
-        assert (query["response_mode"], query["client_id"]) == ("form_post", CLIENT)
+        assert (query["response_mode"], query["client_id"], query["lti_message_hint"]) == ("form_post", CLIENT, link)
         claims = self.build_claims(person, link, **({"nonce": query["nonce"]} | changes))
         form = {"id_token": self.sign(claims, key), "state": query["state"]}
         return session.post(query["redirect_uri"], data=form)
