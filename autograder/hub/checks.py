@@ -101,7 +101,7 @@ def _check_courses(hub: Hub) -> Iterator[Finding]:
                 f"calls it {course.name!r}",
                 f"write [courses.{exchange.course_name}] in {HUB_FILE}",
             )
-        elif not exchange.uses(course.exchange):
+        elif not exchange.is_served_by(course.exchange):
             yield Finding(
                 f"{course.folder / 'nbgrader_config.py'} doesn't name the hub's exchange",
                 f"add these lines to it:\n{format_lines(course.exchange)}",

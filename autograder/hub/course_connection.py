@@ -30,7 +30,7 @@ class CourseExchange:
     checks_owner: bool
     """Whether nbgrader refuses submissions that their student doesn't own."""
 
-    def uses(self, exchange: Path) -> bool:
+    def is_served_by(self, exchange: Path) -> bool:
         """Return whether the course works with this exchange, where one user owns all submissions."""
         return self.root == str(exchange) and not self.checks_owner
 
@@ -61,7 +61,7 @@ def connect_course(course: Path, exchange: Path) -> bool:
         GradlabError: If the course has another exchange, or its file can't be read or written.
     """
     before = read_exchange(course)
-    if before.uses(exchange):
+    if before.is_served_by(exchange):
         return False
     path = course / "nbgrader_config.py"
     if before.root:
@@ -69,7 +69,7 @@ def connect_course(course: Path, exchange: Path) -> bool:
             f"{path} sets another exchange, {before.root}",
             fix=f"replace its lines about the exchange with these two:\n{format_lines(exchange)}",
         )
-    return _run_as_owner(course, exchange).uses(exchange)
+    return _run_as_owner(course, exchange).is_served_by(exchange)
 
 
 def read_exchange(course: Path) -> CourseExchange:

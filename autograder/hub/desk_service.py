@@ -9,9 +9,18 @@ from __future__ import annotations
 from typing import Any
 
 from jupyter_server.serverapp import ServerApp
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 from jupyterhub.singleuser.extension import JupyterHubSingleUser
 
 from autograder.desk.desk_handlers import add_handlers
+
+
+class ClosedFiles(AsyncLargeFileManager):
+    """The course's files, to which no request leads."""
+
+    def get_extra_handlers(self) -> list[Any]:
+        """Add nothing. Jupyter's own class serves all files below /files."""
+        return []
 
 
 class DeskOnlyServer(ServerApp):
@@ -25,7 +34,11 @@ class DeskService(JupyterHubSingleUser):  # type: ignore[misc]
 
     serverapp_class = DeskOnlyServer
     load_other_extensions = False
-    serverapp_config = {"terminals_enabled": False, "default_url": "/gradlab/desk/"}  # noqa: RUF012 - as in the base
+    serverapp_config = {  # noqa: RUF012 - as in the base
+        "terminals_enabled": False,
+        "default_url": "/gradlab/desk/",
+        "contents_manager_class": ClosedFiles,
+    }
 
     @classmethod
     def get_extension_package(cls) -> str:

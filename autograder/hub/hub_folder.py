@@ -30,7 +30,7 @@ DEMO_STUDENTS, DEMO_TEACHERS = ("ana", "ben"), ("prof",)
 
 
 def create_settings(folder: Path, course: Path, students: str, teachers: Sequence[str], demo: bool, port: int) -> None:
-    """Write hub.toml and jupyterhub_config.py.
+    """Write hub.toml.
 
     Args:
         folder: The hub's, which may not exist yet.
@@ -58,8 +58,6 @@ def create_settings(folder: Path, course: Path, students: str, teachers: Sequenc
     document.add("courses", tomlkit.item({name: table}))
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_atomically(folder / HUB_FILE, tomlkit.dumps(document))
-    if not (folder / CONFIG_FILE).exists():
-        write_atomically(folder / CONFIG_FILE, CONFIG)
     try:
         read_settings(folder / HUB_FILE)
     except GradlabError:
@@ -68,7 +66,13 @@ def create_settings(folder: Path, course: Path, students: str, teachers: Sequenc
 
 
 def prepare_folder(hub: Hub) -> list[str]:
-    """Make the exchange's folders, and connect the courses. Returns a line for each course that was connected."""
+    """Write JupyterHub's configuration, make the exchange's folders, and connect the courses.
+
+    Returns:
+        A line for each course that was connected.
+    """
+    if not (hub.folder / CONFIG_FILE).exists():
+        write_atomically(hub.folder / CONFIG_FILE, CONFIG)
     if hub.is_demo:
         for folder in (hub.exchange, hub.folder / "homes"):
             folder.mkdir(mode=0o700, exist_ok=True)

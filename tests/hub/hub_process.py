@@ -105,29 +105,40 @@ def run_hub(course: Path, place: Path, settings: str = "") -> Iterator[RunningHu
     """
     if missing := find_missing_program():
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{missing} isn't installed: run make setup")
-    folder, log, port = place / "hub", place / "hub.log", 20_000 + secrets.randbelow(10_000)
     variables = os.environ | {"PYTHONPATH": str(ROOT)}  # services start in other folders
     if proxy := os.environ.get(PROXY):
         variables["PATH"] = str(Path(proxy).parent) + os.pathsep + variables["PATH"]
+    port = draw_port()
+    folder = place / "hub"
     command = [sys.executable, "-m", "autograder.cli", "hub", "--folder", str(folder)]
     if settings:
         create_settings(folder, course, "", (), True, port)
         (folder / HUB_FILE).write_text((folder / HUB_FILE).read_text() + settings)
     else:
         command += [str(course), "--demo", "--port", str(port)]
+    with start_hub(command, variables, place) as (process, log):
+        password = re.search(r"password (\S+)", log.read_text())
+        yield RunningHub(f"http://127.0.0.1:{port}", password[1] if password else "", folder, course, process)
+
+
+def draw_port() -> int:
+    """A port with free ones after it, most likely."""
+    return 20_000 + secrets.randbelow(10_000)
+
+
+@contextlib.contextmanager
+def start_hub(
+    command: list[str], variables: dict[str, str], place: Path
+) -> Iterator[tuple[subprocess.Popen[bytes], Path]]:
+    """Start a hub by this command, with its log in `place`, and end it when the test is done."""
+    log = place / "hub.log"
     with log.open("wb") as output:
         process = subprocess.Popen(
-            command,
-            env=variables,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
+            command, env=variables, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
         )
     try:
-        url = f"http://127.0.0.1:{port}"
         _wait_until_ready(process, log)
-        password = re.search(r"password (\S+)", log.read_text())
-        yield RunningHub(url, password[1] if password else "", folder, course, process)
+        yield process, log
     finally:
         _end_hub(process)
 
