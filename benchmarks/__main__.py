@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, own_course, reports, scale, similar, student, uses, watch
+from benchmarks import build, classes, cluster, examiner, hub, own_course, reports, scale, similar, student, uses, watch
 
 BENCHMARKS = {
     "build": build.run,
@@ -24,6 +24,7 @@ BENCHMARKS = {
     "reports": reports.run,
     "similar": similar.run,
     "watch": watch.run,
+    "hub": hub.run,
 }
 
 

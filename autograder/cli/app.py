@@ -27,6 +27,7 @@ CoursePath = Annotated[Path, typer.Option("--course", help="The course's folder:
 LabNames = Annotated[list[str] | None, typer.Argument(help="Names of labs; all labs by default.")]
 CPUS = count_processors()
 SEE_ABOVE = "read the reasons above, and run the same command again"
+USUAL_UMASK = 0o022  # of systems, and of users who haven't chosen one
 PER_CPU = "one per processor"  # as help says it, the same on every machine
 Jobs = Annotated[int, typer.Option(min=1, help="Submissions graded at a time.", show_default=PER_CPU)]
 IsolationName = Annotated[str, typer.Option(help="Accept a weaker sandbox: a level that gradlab doctor lists.")]
@@ -39,7 +40,21 @@ ExecutorName = Annotated[
         "--executor", metavar="NAME", help="What ADDRESS is: dask, or an executor that another package provides."
     ),
 ]
+# What these write is about students. Other commands write what is published.
+PRIVATE_COMMANDS = frozenset(
+    {"collect", "excuse", "export", "extend", "feedback", "grade", "regrade", "report", "roster", "similar", "watch"}
+)
 LabName = Annotated[str, typer.Argument(help="The lab's name: its folder in source/.")]
+
+
+@app.callback(help=DOC)
+def keep_files_private(context: typer.Context) -> None:
+    """Let only the user who runs the command read what it writes about students.
+
+    Someone who has set another umask, such as 007 for a course that a group shares, is asked nothing.
+    """
+    if context.invoked_subcommand in PRIVATE_COMMANDS and (before := os.umask(0o077)) != USUAL_UMASK:
+        os.umask(before)
 
 
 class Terminal(Console):

@@ -79,7 +79,7 @@ def _check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.str
         yield Finding(
             f"{', '.join(sorted(members))} can read the submissions of {course.name}: they're in {group.gr_name}, the "
             f"group of {owner}, who owns the course",
-            f"{format_command('groupadd', owner)}\n{format_command('usermod', '--gid', owner, owner)}",
+            f"{format_command('groupadd', '--force', owner)}\n{format_command('usermod', '--gid', owner, owner)}",
         )
     yield from _check_sandbox(course, owner)
 

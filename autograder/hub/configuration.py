@@ -18,11 +18,13 @@ from autograder.hub.services import (
     CULLER,
     EXCHANGE,
     JUPYTER,
+    PROXY_PID,
     build_services,
     get_desk_service,
     get_internal_address,
     get_teaching_service,
     has_culler,
+    has_desk_service,
 )
 from autograder.hub.settings import Hub
 from labext.exchange_client import URL
@@ -64,7 +66,7 @@ def _configure_places(c: Any, hub: Hub) -> None:
     c.JupyterHub.db_url = f"sqlite:///{hub.folder / 'jupyterhub.sqlite'}"
     c.JupyterHub.cookie_secret_file = str(hub.folder / "jupyterhub_cookie_secret")
     c.ConfigurableHTTPProxy.api_url = get_internal_address(hub, 1)
-    c.ConfigurableHTTPProxy.pid_file = str(hub.folder / "jupyterhub-proxy.pid")
+    c.ConfigurableHTTPProxy.pid_file = str(hub.folder / PROXY_PID)
 
 
 def _configure_pages(c: Any, hub: Hub) -> None:
@@ -138,7 +140,7 @@ def _configure_groups(c: Any, hub: Hub) -> None:
         students, teachers = get_student_group(course.name), get_teacher_group(course.name)
         groups[students], groups[teachers] = {"users": list(course.students)}, {"users": list(course.teachers)}
         roles.append(_build_role(get_teaching_service(course.name), [teachers], f"read:groups!group={students}"))
-        if course.assistants:
+        if has_desk_service(hub, course):
             assistants = get_assistant_group(course.name)
             groups[assistants] = {"users": list(course.assistants)}
             roles.append(_build_role(get_desk_service(course.name), [teachers, assistants]))

@@ -6,7 +6,7 @@ import os
 import pwd
 from collections.abc import Collection
 
-from autograder.hub.groups import get_student_group, get_teacher_group
+from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
 from autograder.hub.lti_launch import Launch, LaunchRefused
 from autograder.hub.lti_records import Context, LaunchRecords, LtiUser, Role
 from autograder.hub.lti_settings import LtiSettings
@@ -130,5 +130,9 @@ def list_groups(name: str, records: LaunchRecords, hub: Hub) -> list[str]:
     """List the groups of a user: those of every course in which they have opened a link."""
     assert hub.lti is not None
     records = drop_disconnected(records, hub.lti, [course.name for course in hub.courses])
-    groups = {Role.STUDENT: get_student_group, Role.TEACHER: get_teacher_group}
+    groups = {
+        Role.STUDENT: get_student_group,
+        Role.TEACHER: get_teacher_group,
+        Role.ASSISTANT: get_assistant_group,
+    }
     return sorted(groups[role](course) for course, role in records.list_roles(name))

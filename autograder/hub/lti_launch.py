@@ -15,7 +15,12 @@ GRADES = "https://purl.imsglobal.org/spec/lti-ags/claim/endpoint"
 MEMBERS = "https://purl.imsglobal.org/spec/lti-nrps/claim/namesroleservice"
 # Only roles in the LMS's course count. A person who teaches elsewhere may be a student here.
 MEMBERSHIP = re.compile(r"(?:http://purl\.imsglobal\.org/vocab/lis/v2/membership(?:/(?P<main>\w+))?#)?(?P<role>\w+)")
-TEACHER_ROLES, STUDENT_ROLES = frozenset({"Instructor", "TeachingAssistant"}), frozenset({"Learner", "Student"})
+# Each of them makes a person the first that it's in. Platforms call an assistant an instructor, too.
+ROLES = {
+    Role.ASSISTANT: frozenset({"TeachingAssistant", "Grader"}),
+    Role.TEACHER: frozenset({"Instructor"}),
+    Role.STUDENT: frozenset({"Learner", "Student"}),
+}
 LAB_ADDRESS = re.compile(r"/labs/([^/]+)/?$")
 LAB_NAME = re.compile(r"\w[\w. -]*")
 
@@ -80,12 +85,10 @@ def parse_launch(claims: Mapping[str, Any]) -> Launch:
 
 
 def find_role(roles: Any) -> Role | None:
-    """Find what these roles of the platform make a person in the course. A teacher who is also a student teaches."""
+    """Find what these roles of the platform make a person in the course, if anything."""
     matches = [match for role in roles if (match := MEMBERSHIP.fullmatch(str(role)))]
     names = {name for match in matches for name in (match["main"], match["role"])}
-    if names & TEACHER_ROLES:
-        return Role.TEACHER
-    return Role.STUDENT if names & STUDENT_ROLES else None
+    return next((role for role, own in ROLES.items() if names & own), None)
 
 
 def get_user_name(claims: Mapping[str, Any], key: str) -> str:

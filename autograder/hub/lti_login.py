@@ -24,7 +24,7 @@ from autograder.hub.lti_admission import admit_launch, list_groups
 from autograder.hub.lti_key import read_public_keys
 from autograder.hub.lti_launch import Launch, LaunchRefused, get_user_name, parse_launch
 from autograder.hub.lti_records import Role, read_records, write_records
-from autograder.hub.services import get_teaching_service
+from autograder.hub.services import get_desk_service, get_teaching_service
 from autograder.hub.settings import Hub, read_settings
 
 OPEN_A_LINK = "Open a lab in your course in the learning management system. This address doesn't say who you are."
@@ -159,7 +159,9 @@ class LtiLogin(LTI13Authenticator, LocalAuthenticator):  # type: ignore[misc]
 
 
 def _choose_page(handler: Any, launch: Launch, course: str) -> str:
-    """Return where the person lands: a student on the link's lab, a teacher at the course's desk."""
+    """Return where the person lands: a student on the link's lab, a teacher or assistant at the course's desk."""
+    if launch.role is Role.ASSISTANT:
+        return str(url_path_join(handler.base_url, "services", get_desk_service(course), "gradlab/desk/"))
     if launch.role is Role.TEACHER:
         page = "gradlab/desk/" if launch.lab else "lab"
         return str(url_path_join(handler.base_url, "services", get_teaching_service(course), page))

@@ -22,6 +22,7 @@ class Role(StrEnum):
 
     STUDENT = "student"
     TEACHER = "teacher"
+    ASSISTANT = "assistant"
 
 
 class Context(StrictModel):

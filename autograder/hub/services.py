@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import sys
 from typing import Any
+from urllib.parse import urlsplit
 
 from autograder.hub.settings import Hub, HubCourse
 from labkit.start import build_jupyter_environment
 
 EXCHANGE = "exchange"  # the service's name
+PROXY_PID = "jupyterhub-proxy.pid"  # in the hub's folder
 CULLER = "stop-idle-servers"
 NOBODY = "nobody"  # the system user of what needs nothing but its token
 CULL_SECONDS = 300  # how often it looks; less if a server may be idle for less
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
-# For what grades: a sandbox needs files that its own users can read. The course's folder keeps others out.
-COMMON_UMASK = ("/bin/sh", "-c", 'umask 022 && exec "$@"', "sh")
 
 
 def get_teaching_service(course: str) -> str:
@@ -33,9 +33,22 @@ def has_culler(hub: Hub) -> bool:
     return hub.idle_minutes > 0 and not (hub.containers and hub.containers.spawner == "kubernetes")
 
 
+def has_desk_service(hub: Hub, course: HubCourse) -> bool:
+    """Return whether a course has the service for assistants. With LTI, the platform says who they are."""
+    return bool(course.assistants) or hub.lti is not None
+
+
 def get_internal_address(hub: Hub, number: int) -> str:
     """Return the address of the hub (0), its proxy (1), the exchange (2) or another service, on this machine."""
     return f"http://127.0.0.1:{hub.internal_port + number}"
+
+
+def list_ports(hub: Hub) -> list[int]:
+    """List the ports on which a hub and its parts listen, the one for browsers first."""
+    own = urlsplit(hub.address)
+    addresses = [str(service["url"]) for service in build_services(hub) if "url" in service]
+    internal = [get_internal_address(hub, 0), get_internal_address(hub, 1), *addresses]
+    return [own.port or (443 if own.scheme == "https" else 80), *(urlsplit(each).port or 0 for each in internal)]
 
 
 def build_services(hub: Hub) -> list[dict[str, Any]]:
@@ -44,7 +57,7 @@ def build_services(hub: Hub) -> list[dict[str, Any]]:
     for course in hub.courses:
         services.append(_build_teaching_service(hub, course, get_internal_address(hub, port)))
         port += 1
-        if course.assistants:
+        if has_desk_service(hub, course):
             services.append(_build_desk_service(hub, course, get_internal_address(hub, port)))
             port += 1
         services.append(_build_watch(hub, course))
@@ -68,7 +81,7 @@ def _build_watch(hub: Hub, course: HubCourse) -> dict[str, Any]:
     watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(course.exchange_folder)]
     return {
         "name": f"watch-{course.name}",
-        "command": [*COMMON_UMASK, sys.executable, *watch],
+        "command": [sys.executable, *watch],
         "cwd": str(course.folder),
         **_choose_user(hub, course),
     }
@@ -81,7 +94,6 @@ def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[s
         "name": get_teaching_service(course.name),
         "url": address,
         "command": [
-            *COMMON_UMASK,
             *(sys.executable, "-m", "jupyterhub.singleuser", f"--ServerApp.root_dir={course.folder}"),
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],
@@ -98,7 +110,6 @@ def _build_desk_service(hub: Hub, course: HubCourse, address: str) -> dict[str, 
         "name": get_desk_service(course.name),
         "url": address,
         "command": [
-            *COMMON_UMASK,
             *(sys.executable, "-m", "autograder.hub.desk_service"),
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],

@@ -57,6 +57,7 @@ def build_file_tree(plan: Plan) -> None:
     paths = sorted({*plan.readable, *DEVICES, *plan.devices})  # a folder before what is in it
     sources = {path: os.open(path, os.O_PATH) for path in paths}
     mount("none", Path("/"), flags=MS_REC | MS_PRIVATE)
+    before = os.umask(0o022)  # the run's own uid enters the folders that root makes here
     base = Path("/tmp")
     mount("tmpfs", base, "tmpfs", MS_NOSUID | MS_NODEV, "size=1m,mode=0755")
     os.chdir(base)
@@ -74,6 +75,7 @@ def build_file_tree(plan: Plan) -> None:
 
     call("umount2", os.fsencode(OLD_ROOT), MNT_DETACH, about="the old root")
     os.rmdir(OLD_ROOT)
+    os.umask(before)
     set_attributes(Path("/"), ATTR_RDONLY, recursive=False)
 
 

@@ -98,10 +98,10 @@ class RunningHub:
 
 
 @contextlib.contextmanager
-def run_hub(course: Path, place: Path, settings: str = "") -> Iterator[RunningHub]:
+def run_hub(course: Path, place: Path, settings: str = "", roster: str = "") -> Iterator[RunningHub]:
     """Run a hub for this course, with its folder in `place`, until the test is done.
 
-    settings: added to hub.toml.
+    settings: added to hub.toml. roster: a file with the students, instead of Ana and Ben.
     """
     if missing := find_missing_program():
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{missing} isn't installed: run make setup")
@@ -111,8 +111,8 @@ def run_hub(course: Path, place: Path, settings: str = "") -> Iterator[RunningHu
     port = draw_port()
     folder = place / "hub"
     command = [sys.executable, "-m", "autograder.cli", "hub", "--folder", str(folder)]
-    if settings:
-        create_settings(folder, course, "", (), True, port)
+    if settings or roster:
+        create_settings(folder, course, roster, (), True, port)
         (folder / HUB_FILE).write_text((folder / HUB_FILE).read_text() + settings)
     else:
         command += [str(course), "--demo", "--port", str(port)]

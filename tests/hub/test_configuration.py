@@ -1,8 +1,6 @@
 """What configure() sets: who may do what on the hub, and how each service starts."""
 
 import os
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -10,33 +8,8 @@ from typing import Any
 import pytest
 from traitlets.config import Config
 
-from autograder.hub import checks, configure
-from autograder.hub.checks import check_hub, describe_readers
+from autograder.hub import configure
 from autograder.hub.configuration import PASSWORD
-from autograder.hub.settings import read_settings
-
-COURSES = {"physics": ("ana", "ben"), "chemistry": ("ben",)}
-
-
-@pytest.fixture
-def folder() -> Iterator[Path]:
-    """A hub's folder, next to two courses, where other users of the machine can reach it."""
-    before = os.umask(0o022)
-    with tempfile.TemporaryDirectory(dir="/tmp") as place:
-        os.chmod(place, 0o755)
-        hub, tables = Path(place, "hub"), []
-        hub.mkdir(mode=0o700)
-        for name, students in COURSES.items():
-            course = Path(place, name)
-            course.mkdir(mode=0o700)
-            (course / "nbgrader_config.py").write_text(
-                f"c = get_config()\nc.CourseDirectory.course_id = '{name}'\n"
-                f"c.Exchange.root = '{hub}/exchange/{name}/nbgrader'\nc.ExchangeCollect.check_owner = False\n"
-            )
-            tables.append(f'[courses.{name}]\nfolder = "../{name}"\nstudents = {list(students)}\nteachers = ["prof"]\n')
-        (hub / "hub.toml").write_text("demo = true\n" + "".join(tables))
-        yield hub
-    os.umask(before)
 
 
 def read_configuration(folder: Path) -> Config:
@@ -47,11 +20,6 @@ def read_configuration(folder: Path) -> Config:
 
 def make_user(*groups: str) -> Any:
     return SimpleNamespace(groups=[SimpleNamespace(name=name) for name in groups])
-
-
-def set_key(folder: Path, key: str, value: str) -> None:
-    path = folder / "hub.toml"
-    path.write_text(f"{key} = {value}\n" + path.read_text())
 
 
 def test_groups_have_the_names_that_nbgrader_gives_them(folder: Path) -> None:
@@ -125,87 +93,3 @@ def test_without_demo_no_service_runs_as_root(folder: Path, monkeypatch: pytest.
     assert users["exchange"] == "gradlab-exchange"
     assert users["stop-idle-servers"] == "nobody"
     assert "spawner_class" not in config.JupyterHub and "authenticator_class" not in config.JupyterHub
-
-
-def list_problems(folder: Path) -> str:
-    return "\n".join(f"{each.problem} FIX {each.cure}" for each in check_hub(read_settings(folder / "hub.toml")))
-
-
-@pytest.fixture
-def equipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs that a hub needs, whatever this machine has."""
-    monkeypatch.setattr(checks, "find_node", lambda: Path("/usr/bin/node"))
-    monkeypatch.setattr(checks, "read_node_version", lambda node: (24, 1))
-    monkeypatch.setattr(checks, "find_proxy", lambda path: Path("/usr/bin/configurable-http-proxy"))
-
-
-@pytest.mark.usefixtures("equipped")
-def test_a_closed_hub_has_no_findings(folder: Path) -> None:
-    assert list_problems(folder) == ""
-
-
-@pytest.mark.usefixtures("equipped")
-def test_a_course_that_everyone_can_read_is_found(folder: Path) -> None:
-    course = folder.parent / "physics"
-    course.chmod(0o755)
-    assert describe_readers(course) == "everyone on this machine"
-    assert f"everyone on this machine can read {course}" in list_problems(folder)
-    assert f"FIX chmod 700 {course}" in list_problems(folder)
-    folder.parent.chmod(0o700)
-    assert describe_readers(course) == ""
-
-
-@pytest.mark.usefixtures("equipped")
-@pytest.mark.parametrize("name", ["exchange", "jupyterhub.sqlite", "jupyterhub_cookie_secret", "homes"])
-def test_files_of_the_hub_that_others_can_read_are_found(folder: Path, name: str) -> None:
-    (folder / name).mkdir() if "." not in name and "_" not in name else (folder / name).touch()
-    (folder / name).chmod(0o644)
-    assert f"others can read {folder / name} FIX chmod go= {folder / name}" in list_problems(folder)
-
-
-@pytest.mark.usefixtures("equipped")
-def test_a_hub_that_others_can_write_to_is_found(folder: Path) -> None:
-    folder.chmod(0o777)
-    assert f"others can write to {folder} FIX chmod go-w {folder}" in list_problems(folder)
-
-
-@pytest.mark.usefixtures("equipped")
-def test_a_course_with_another_exchange_is_found(folder: Path) -> None:
-    config = folder.parent / "chemistry" / "nbgrader_config.py"
-    config.write_text("c = get_config()\nc.CourseDirectory.course_id = 'chemistry'\n")
-    assert "doesn't name the hub's exchange FIX add these lines" in list_problems(folder)
-
-
-@pytest.mark.usefixtures("equipped")
-@pytest.mark.parametrize(
-    ("address", "is_found"),
-    [("http://0.0.0.0:8000", True), ("https://0.0.0.0:8000", False), ("http://127.0.0.1:8000", False)],
-)
-def test_an_address_that_other_machines_reach_needs_tls(folder: Path, address: str, is_found: bool) -> None:
-    path = folder / "hub.toml"
-    path.write_text(path.read_text().replace("demo = true\n", ""))
-    set_key(folder, "address", f'"{address}"')
-    assert ("without TLS" in list_problems(folder)) is is_found
-
-
-def test_programs_that_are_missing_or_too_old_are_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "find_node", lambda: Path("/usr/bin/node"))
-    monkeypatch.setattr(checks, "read_node_version", lambda node: (18, 19))
-    monkeypatch.setattr(checks, "find_proxy", lambda path: None)
-    problems = list_problems(folder)
-    assert "/usr/bin/node is Node 18.19; the proxy needs 22.12 FIX" in problems
-    assert "configurable-http-proxy isn't installed FIX" in problems
-    monkeypatch.setattr(checks, "find_node", lambda: None)
-    assert "there is no Node" in list_problems(folder)
-
-
-@pytest.mark.usefixtures("equipped")
-def test_an_interpreter_that_students_cannot_run_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = folder / "hub.toml"
-    path.write_text(path.read_text().replace("demo = true\n", ""))
-    closed = folder.parent / "closed"
-    (closed / "bin").mkdir(parents=True)
-    (closed / "bin" / "python").touch()
-    closed.chmod(0o700)
-    monkeypatch.setattr(checks.sys, "executable", str(closed / "bin" / "python"))
-    assert f"other users can't enter {closed}" in list_problems(folder)

@@ -121,8 +121,15 @@ def test_no_one_becomes_a_system_user_or_the_courses_owner(place: Path) -> None:
         (["http://purl.imsglobal.org/vocab/lis/v2/membership#Learner"], Role.STUDENT),
         (["Learner"], Role.STUDENT),
         (["http://purl.imsglobal.org/vocab/lis/v2/membership#Instructor"], Role.TEACHER),
-        (["http://purl.imsglobal.org/vocab/lis/v2/membership/Instructor#TeachingAssistant"], Role.TEACHER),
-        (["http://purl.imsglobal.org/vocab/lis/v2/membership/Instructor#Grader", "Learner"], Role.TEACHER),
+        (["http://purl.imsglobal.org/vocab/lis/v2/membership/Instructor#TeachingAssistant"], Role.ASSISTANT),
+        (["http://purl.imsglobal.org/vocab/lis/v2/membership/Instructor#Grader", "Learner"], Role.ASSISTANT),
+        (
+            [
+                "http://purl.imsglobal.org/vocab/lis/v2/membership#Instructor",
+                "http://purl.imsglobal.org/vocab/lis/v2/membership/Instructor#TeachingAssistant",
+            ],
+            Role.ASSISTANT,
+        ),
         (["http://purl.imsglobal.org/vocab/lis/v2/institution/person#Instructor"], None),
         (["http://purl.imsglobal.org/vocab/lis/v2/system/person#Administrator"], None),
         (["http://evil.example/membership#Instructor"], None),
