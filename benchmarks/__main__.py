@@ -10,7 +10,21 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks import build, classes, cluster, examiner, hub, own_course, reports, scale, similar, student, uses, watch
+from benchmarks import (
+    build,
+    classes,
+    cluster,
+    deadline,
+    examiner,
+    hub,
+    own_course,
+    reports,
+    scale,
+    similar,
+    student,
+    uses,
+    watch,
+)
 
 BENCHMARKS = {
     "build": build.run,
@@ -25,6 +39,7 @@ BENCHMARKS = {
     "similar": similar.run,
     "watch": watch.run,
     "hub": hub.run,
+    "deadline": deadline.run,
 }
 
 
