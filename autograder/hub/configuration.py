@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from jupyterhub.services.service import Service
+
 import labext
 from autograder.base.processors import count_processors
 from autograder.hub.containers import configure_servers, connect_services
@@ -48,7 +50,11 @@ def configure_hub(c: Any, hub: Hub) -> None:
     _configure_students(c, hub)
     _configure_groups(c, hub)
     if hub.containers is None:
-        c.JupyterHub.services = build_services(hub)
+        services = build_services(hub)
+        for service in services:
+            if "url" in service and Service.class_traits().get("timeout"):  # JupyterHub 5 always waits ten seconds
+                service["timeout"] = START_SECONDS
+        c.JupyterHub.services = services
     else:
         configure_servers(c, hub.containers)
         known = c.JupyterHub.get("services", [])

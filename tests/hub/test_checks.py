@@ -239,6 +239,7 @@ MISTAKES: dict[str, tuple[Callable[[Department], None], str]] = {
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize("mistake", MISTAKES)
 def test_a_mistake_is_found_and_its_command_cures_it(department: Department, mistake: str) -> None:
     """Slow: accounts are made, and each check tries the sandbox as the course's user."""
@@ -255,6 +256,7 @@ def test_a_mistake_is_found_and_its_command_cures_it(department: Department, mis
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_course_whose_owners_group_has_a_student_is_found(department: Department) -> None:
     """Slow: see above. Its cure is tried by hand only, since it takes the course from its group."""
     own = subprocess.run(["id", "-gn", department.names["ana"]], capture_output=True, text=True).stdout.strip()
@@ -266,6 +268,7 @@ def test_a_course_whose_owners_group_has_a_student_is_found(department: Departme
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_course_that_belongs_to_root_or_to_a_student_is_found(department: Department) -> None:
     """Slow: see above."""
     for owner, words in (("root", "belongs to root"), (department.names["ana"], "who is a student")):
@@ -277,6 +280,7 @@ def test_a_course_that_belongs_to_root_or_to_a_student_is_found(department: Depa
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_configuration_that_fails_is_found_and_never_runs_as_root(department: Department) -> None:
     """Slow: see above."""
     config = department.course / "nbgrader_config.py"
@@ -288,6 +292,7 @@ def test_a_configuration_that_fails_is_found_and_never_runs_as_root(department: 
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_weak_sandbox_is_found(department: Department) -> None:
     """Slow: see above."""
     code = (

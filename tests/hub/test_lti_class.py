@@ -56,6 +56,7 @@ def lti(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_link_leads_a_student_to_the_lab_and_the_mark_back(lti: LtiClass) -> None:
     """Slow: a hub with services and a student's server start, and a watch imports torch."""
     release_lab(lti.hub.course, LAB)
@@ -80,6 +81,7 @@ def test_a_link_leads_a_student_to_the_lab_and_the_mark_back(lti: LtiClass) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_lab_that_is_not_released_is_reported(lti: LtiClass) -> None:
     """Slow: a student's server starts."""
     ben, _ = lti.launch(BEN, lti.link.replace(LAB, "99_later"))
@@ -92,6 +94,7 @@ def test_a_lab_that_is_not_released_is_reported(lti: LtiClass) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_teachers_link_leads_to_the_desk_and_students_do_not_reach_it(lti: LtiClass) -> None:
     """Slow: see above."""
     prof, answer = lti.launch(PROF, lti.link)
@@ -103,6 +106,7 @@ def test_a_teachers_link_leads_to_the_desk_and_students_do_not_reach_it(lti: Lti
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_the_roster_is_in_the_gradebook(lti: LtiClass) -> None:
     """Slow: see above."""
 
@@ -116,6 +120,7 @@ def test_the_roster_is_in_the_gradebook(lti: LtiClass) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 @pytest.mark.parametrize(
     ("changes", "status", "words"),
     [
@@ -145,6 +150,7 @@ def test_a_launch_that_is_not_the_platforms_or_admits_no_one_is_refused(
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_a_launch_counts_in_the_browser_that_began_it_and_once(lti: LtiClass) -> None:
     """Slow: see above."""
     victim, other = requests.Session(), requests.Session()
@@ -162,6 +168,7 @@ def test_a_launch_counts_in_the_browser_that_began_it_and_once(lti: LtiClass) ->
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_without_a_launch_the_hub_says_how_to_begin(lti: LtiClass) -> None:
     """Slow: see above."""
     answer = requests.get(f"{lti.hub.url}/hub/user-redirect/gradlab/labs/{LAB}")
@@ -172,6 +179,7 @@ def test_without_a_launch_the_hub_says_how_to_begin(lti: LtiClass) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.gate
 def test_records_of_launches_are_closed_to_others(lti: LtiClass) -> None:
     """Slow: see above."""
     folder = lti.hub.folder / "lti"

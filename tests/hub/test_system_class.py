@@ -23,7 +23,7 @@ from tests.hub.hub_process import ANSWER_SECONDS
 from tests.hub.system_class import SystemClass, run_system_class
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.gate]
 LAB, COURSE = "01_squares", "gradlab"
 TEACH, DESK = f"/services/teach-{COURSE}", f"/services/desk-{COURSE}"
 SERVICES = ("exchange_service", "watch_service", "desk_service", "root_dir=", "jupyterhub_idle_culler")
