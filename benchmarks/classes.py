@@ -82,10 +82,10 @@ def run(students: int = 24, others: int = 6, turns: int = 3, otters: int = 2, la
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
         otter = otter_grader.install_otter(base / "otter")
-        for lab in create_course(base / "course"):
-            if lab.name == LIGHT_LAB and (not labs or LIGHT_LAB in labs):
+        for lab in create_course(base / "course", labs):
+            if lab.name == LIGHT_LAB:
                 measurements.append(_measure_lab(base, lab, students, turns, otter, otters))
-            elif not labs or lab.name in labs:
+            else:
                 other_turns = min(turns, OTHER_LABS_TURNS)
                 measurements.append(_measure_lab(base, lab, others, other_turns, otter, (otters + 1) // 2))
     differences = [

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from autograder.authoring.course_folder import build_course, read_course, read_labs
@@ -18,23 +18,33 @@ ROOT = Path(__file__).parent.parent
 LIGHT_LAB = "light_lab"
 
 
-def create_course(folder: Path) -> list[Lab]:
-    """Create this folder with a built course, and return its labs: the light lab, then the project's."""
+def create_course(folder: Path, names: Sequence[str] = ()) -> list[Lab]:
+    """Create this folder with a course, and return the labs that are built: the light lab, then the project's.
+
+    Args:
+        names: The names of the labs to build; if empty, all of them.
+    """
     shutil.copytree(ROOT / "labs", folder / "labs", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "benchmarks" / LIGHT_LAB, folder / "labs" / LIGHT_LAB)
-    manifest = folder / "labs" / "course.toml"
-    head, rest = manifest.read_text().split("[[labs]]", 1)
-    entry = f'[[labs]]\nname = "{LIGHT_LAB}"\ntitle = "A light lab"\nminutes = 20\n\n'
-    manifest.write_text(f"{head}{entry}[[labs]]{rest}")
+    add_light_lab(folder)
     shutil.copy(ROOT / "nbgrader_config.py", folder)
-    build_course(read_course(folder))
-    labs = list(read_labs(read_course(folder)))
+    course = read_course(folder)
+    build_course(course, tuple(names))
+    labs = list(read_labs(course, tuple(names)))
     with open_course(folder).api.gradebook:
         pass  # creates the gradebook, so nbgrader's commands need no other program on the PATH to create it
     for lab in labs:
         command = [sys.executable, "-m", "nbgrader", "generate_assignment", lab.name]
         subprocess.run(command, cwd=folder, check=True, capture_output=True)
     return labs
+
+
+def add_light_lab(course: Path) -> None:
+    """Add the source of the light lab to a course, as its first lab."""
+    shutil.copytree(ROOT / "benchmarks" / LIGHT_LAB, course / "labs" / LIGHT_LAB)
+    manifest = course / "labs" / "course.toml"
+    head, mark, rest = manifest.read_text().partition("[[labs]]")
+    entry = f'[[labs]]\nname = "{LIGHT_LAB}"\ntitle = "A light lab"\nminutes = 20\n\n'
+    manifest.write_text(f"{head}{entry}{mark}{rest}")
 
 
 def copy_course(course: Path, lab: str, folder: Path) -> Path:

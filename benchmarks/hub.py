@@ -10,7 +10,6 @@ import csv
 import os
 import platform
 import random
-import shutil
 import tempfile
 import threading
 import time
@@ -23,7 +22,7 @@ import psutil
 
 from autograder.hub.course_connection import read_course_name
 from autograder.hub.exchange_folder import ExchangeFolder
-from benchmarks.classroom import LIGHT_LAB, copy_course, create_course, iter_submissions
+from benchmarks.classroom import LIGHT_LAB, create_course, iter_submissions
 from labext.exchange_client import ExchangeClient
 from tests.hub.hub_process import HubUser, RunningHub, release_lab, run_hub
 from tests.waiting import wait_until
@@ -40,9 +39,8 @@ def run(students: int = STUDENTS, servers: int = SERVERS) -> str:
     """Return a Markdown table."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        lab = next(lab for lab in create_course(base / "all") if lab.name == LIGHT_LAB)
-        course = copy_course(base / "all", LIGHT_LAB, base / "course")
-        shutil.copytree(base / "all" / "release" / LIGHT_LAB, course / "release" / LIGHT_LAB)
+        course = base / "course"
+        (lab,) = create_course(course, [LIGHT_LAB])
         names = [f"student{number:03}" for number in range(students)]
         with (base / "roster.csv").open("w", newline="") as file:
             csv.writer(file).writerows([["id"], *([name] for name in names)])

@@ -34,7 +34,7 @@ def run(counts: Sequence[int] = COUNTS) -> str:
     """Return a Markdown table with a row for each size of the class."""
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        lab = next(lab for lab in create_course(base / "course") if lab.name == LAB)
+        (lab,) = create_course(base / "course", [LAB])
         lines = []
         for count in counts:
             course = copy_course(base / "course", LAB, base / str(count))

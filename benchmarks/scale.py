@@ -20,7 +20,7 @@ import torch
 
 from autograder.model.course import Lab
 from autograder.sandbox import find_layers, find_strongest_level
-from benchmarks.classroom import copy_course, create_course, submit_class
+from benchmarks.classroom import LIGHT_LAB, copy_course, create_course, submit_class
 from benchmarks.command_cost import Cost, compute_median_cost, compute_submission_cost
 from benchmarks.graders import JOBS, run_gradlab
 
@@ -48,7 +48,7 @@ def run(counts: Sequence[int] = COUNTS, turns: int = TURNS) -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        lab = create_course(base / "course")[0]
+        (lab,) = create_course(base / "course", [LIGHT_LAB])
         _grade_class(base, lab, JOBS + 1)  # warms up
         by_turn = [[_measure_turn(base, lab, count) for count in counts] for _ in range(turns)]
         by_count = list(zip(*by_turn, strict=True))

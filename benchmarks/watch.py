@@ -43,7 +43,7 @@ def run(labs: Sequence[str] = LABS, burst: int = BURST) -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         base = Path(folder)
-        labs_by_name = {lab.name: lab for lab in create_course(base / "course")}
+        labs_by_name = {lab.name: lab for lab in create_course(base / "course", labs)}
         singles = [_measure_singles(base, labs_by_name[name]) for name in labs]
         burst_row = _measure_burst(base, labs_by_name[labs[0]], burst)
     return (

@@ -20,7 +20,7 @@ print(table.sum(0), table.sum(1))
 
 # %% exercise: row_means points=3
 
-# %% exercise: centred points=3
+# %% exercise: center_columns points=3
 
 # %% [markdown]
 # ## A picture
