@@ -16,7 +16,7 @@ from autograder.classroom.submitted_folder import SubmittedFolder
 from autograder.gradebook.autograded_folder import get_autograded_path
 from autograder.gradebook.labels import CellLabels
 from autograder.gradebook.notebook_file import read_course_notebook
-from autograder.grading.stock_submission import compute_stock_marks
+from autograder.grading.stock_marks import compute_stock_marks
 from autograder.grading.task import GradingSettings, NotebookFile, Task, apply_stock_limits
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_file
 from autograder.intake.safe_names import restore_path

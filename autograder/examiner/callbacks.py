@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from autograder.examiner.check_objects import OPERATIONS, is_callback, refuse_use
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.node_store import NodeStore
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.exceptions import pack_exception
 from autograder.rpc.fields import check_bytes, check_length, check_list, check_number, check_numbers, check_text
 from autograder.rpc.flags import Flags, read_torch_flags, set_flags, unpack_flags, use_inference_mode

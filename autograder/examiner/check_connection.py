@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
-from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection, StoppedError
+from autograder.examiner.connection import ENDED, MAX_BYTES, CallbackServer, Connection
 from autograder.examiner.process_time_limit import ProcessTimeLimit
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.frames import WireValue
 from labkit.cause import Cause, StopReason
 from labkit.outcome import SHORT_SECONDS

@@ -6,6 +6,7 @@ import socket
 from typing import Protocol, TypeGuard
 
 from autograder.examiner.process_time_limit import ProcessTimeLimit
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.fields import check_length
 from autograder.rpc.frames import (
     CALLBACK,
@@ -26,16 +27,6 @@ ENDED = StopReason("the Python process ended during this check", Cause.ENDED)
 STARVED = StopReason("the machine was too busy for this check", Cause.BUSY)
 MAX_BYTES = 512 * 2**20  # received in one check
 INVALID_REPLY = StopReason("the Python process sent a reply that can't be read")
-
-
-class StoppedError(Exception):
-    """The student process could not reply: it ran out of time, died, or sent an invalid message."""
-
-    stored_name = "Stopped"  # as the error of a check in result documents
-
-    def __init__(self, reason: StopReason | str) -> None:
-        super().__init__(str(reason))
-        self.reason = StopReason(reason) if isinstance(reason, str) else reason
 
 
 class CallbackServer(Protocol):

@@ -11,11 +11,11 @@ import torch
 
 from autograder.cell_analysis.effects import EffectAnalysis
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import can_mention_names, run_checks, run_given
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, build_stopped_output, limit_outputs
 from autograder.examiner.protected_names import select_protected_names
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.model.course import StepKind

@@ -7,7 +7,7 @@ from typing import Any
 
 from torch import Tensor
 
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.vjp import Node, find_gradient_edge
 
 MAX_NODES = 2_000  # at a time

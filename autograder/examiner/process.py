@@ -11,9 +11,10 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, Protocol
 
-from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection, StoppedError
+from autograder.examiner.connection import INVALID_REPLY, PING_SECONDS, Connection
 from autograder.examiner.output_filter import MAX_OUTPUTS, read_outputs
 from autograder.examiner.process_time_limit import CpuTime, ProcessTimeLimit
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.time_budget import CellTimeLimit
 from autograder.rpc.frames import (
     MAX_FRAME,

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from autograder.examiner.connection import DroppedReferences, StoppedError
+from autograder.examiner.connection import DroppedReferences
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.frames import MAX_ITEMS
 from autograder.rpc.masked_text import unmask_text
 

@@ -16,9 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from autograder.examiner.cell_replay import CellHistory, ExecutedCell, Replay, ReplayPoint
-from autograder.examiner.connection import PING_SECONDS, Connection, StoppedError
+from autograder.examiner.connection import PING_SECONDS, Connection
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.time_budget import TimeBudget
 
 RESTARTS = 3  # for one check cell; after that its checks fail

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 
 CELL_SHARE = 2 / 3  # of a submission's time: the rest is for checks, even if cells use up all of theirs
 

@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from labkit.cause import Cause, StopReason
 
 SECONDS = 60.0

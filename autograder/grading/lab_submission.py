@@ -17,9 +17,9 @@ from traitlets.config import Config
 
 from autograder.base.device import Device
 from autograder.base.digest import digest
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import StepResult, do_nothing, examine_steps
 from autograder.examiner.output_filter import write_outputs
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.time_budget import Timeouts
 from autograder.examiner.watchdog import limit_work
 from autograder.forkserver.client import ForkServerClient

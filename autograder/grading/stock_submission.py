@@ -5,24 +5,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from nbformat import NotebookNode
-from nbgrader.utils import determine_grade, is_grade, is_solution, is_task
+from nbgrader.utils import is_task
 
 from autograder.base.digest import digest
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.watchdog import limit_work
 from autograder.forkserver.client import ForkServerClient
 from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
 from autograder.grading.notebook_text import format_notebook
+from autograder.grading.stock_marks import compute_stock_marks
 from autograder.grading.task import GradingSettings, NotebookFile, Task, compute_key, compute_part_digests
-from autograder.intake.cell_origin import digest_answer, find_stock_answer, is_to_be_read
+from autograder.intake.cell_origin import digest_answer, find_stock_answer
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
-from autograder.model.marks import MarkSheet
 from autograder.model.metadata import get_cell_name, is_student_written, make_stock_name
-from autograder.model.nbgrader_cells import is_blank, is_by_hand, read_worth
+from autograder.model.nbgrader_cells import read_worth
 from autograder.model.notes import Note
 from autograder.model.result import GradedCell, ResultDocument
 from autograder.stock.cell_grades import is_automatic
@@ -124,42 +123,6 @@ def run_stock_notebook(
             )
         plan = DecisionPlan(_own_process_cells[key], isolates_tests)
         return run_notebook(notebook, source, start, timeouts, apply_limits, plan)
-
-
-def compute_stock_marks(
-    result: ResultDocument, notebooks: Mapping[str, NotebookNode], submitted: datetime | None = None
-) -> MarkSheet:
-    """Compute a submission's marks. As in nbgrader, no cell of a missing notebook waits for a person.
-
-    Args:
-        notebooks: The autograded notebooks, by name.
-        submitted: When it was submitted, as UTC without a time zone, if known.
-    """
-    scores: dict[str, float | None] = {}
-    worth, blank = {}, {}
-    for notebook, content in notebooks.items():
-        for cell in content.cells:
-            name = make_stock_name(notebook, get_cell_name(cell))
-            if is_grade(cell) or is_task(cell):
-                worth[name] = read_worth(cell)
-            if is_grade(cell):
-                points = result.get_points(name)
-                if points is None:
-                    points = 0.0 if notebook in result.missing else _get_manual_score(cell)
-                scores[name] = points
-            elif is_task(cell) and notebook in result.missing:
-                scores[name] = 0.0
-            if is_solution(cell) or is_task(cell):
-                is_unchanged = is_blank(cell) and not is_to_be_read(cell)
-                blank[name] = is_unchanged and not is_task(cell) and notebook not in result.missing
-    return MarkSheet(result.student, scores, blank, submitted, worth)
-
-
-def _get_manual_score(cell: NotebookNode) -> float | None:
-    """Return 0 for an unchanged answer without work next to it, else None: a person has to read it."""
-    if is_to_be_read(cell):
-        return None
-    return determine_grade(cell)[0] if is_by_hand(cell.cell_type, is_solution(cell)) else None
 
 
 def make_zero_cells(notebook: NotebookNode, name: str) -> list[GradedCell]:

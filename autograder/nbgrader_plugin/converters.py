@@ -22,7 +22,7 @@ from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import set_score
 from autograder.grading.lab_submission import SubmissionFacts, grade_notebook, read_preprocessor_settings
-from autograder.grading.stock_submission import compute_stock_marks
+from autograder.grading.stock_marks import compute_stock_marks
 from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_submission

@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypedDict
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import Connection, StoppedError
+from autograder.examiner.connection import Connection
 from autograder.examiner.course_cells import run_checks
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import ProcessTimeLimit
 from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.stopped_error import StoppedError
 from autograder.proving import liars, replacements
 from autograder.proving.edge_trials import DomainEdge, use_switch_at_edge
 from autograder.proving.forks import ForkError, run_in_fork

@@ -17,9 +17,9 @@ from dataclasses import dataclass, field, replace
 
 import torch.fx.experimental.symbolic_shapes  # noqa: F401  else each fork's first backward takes 0.3 s to import it
 
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.process import StudentProcess
 from autograder.examiner.process_time_limit import CpuTime
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.time_budget import CellTimeLimit
 from autograder.proving.forks import ForkError
 from autograder.rpc.frames import receive

@@ -12,9 +12,9 @@ from collections.abc import Callable, Container, Sequence
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.output_filter import MAX_OF_SUBMISSION, build_stopped_output, limit_outputs, write_outputs
 from autograder.examiner.process import StudentProcess
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.submission_runner import ProcessFactory, SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.intake.cell_origin import get_short_name, get_shown_name

@@ -19,9 +19,9 @@ import numpy as np
 from nbformat import NotebookNode
 
 from autograder.examiner.check_connection import CheckConnection
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.execution import create_namespace
 from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget
 from autograder.examiner.watchdog import TOO_LONG, limit_work

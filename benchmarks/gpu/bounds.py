@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from autograder.base.device import Device
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.time_budget import CellTimeLimit
 from autograder.forkserver.client import ForkServerClient, ProcessSettings
 from autograder.grading.task import ExamineSettings, make_settings

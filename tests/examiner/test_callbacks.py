@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from autograder.examiner import callbacks, node_store
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from labkit.probes import ProbeError
 from labkit.recorded_calls import Seen
 from tests.examiner.world import open_world

@@ -9,9 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from autograder.examiner.connection import Connection, StoppedError
+from autograder.examiner.connection import Connection
 from autograder.examiner.execution import record_check_cell
 from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.stopped_error import StoppedError
 from labkit import probes
 from labkit.outcome import Outcome, compute_share
 from labkit.probes import Graph, GraphError

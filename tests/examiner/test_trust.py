@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.examiner.connection import Connection, StoppedError
+from autograder.examiner.connection import Connection
 from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.frames import decode_message, encode_message
 from autograder.student_process.call_server import CallServer
 from tests.examiner.program import start_student_process

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.course_cells import run_checks, run_given
+from autograder.examiner.stopped_error import StoppedError
 
 BUSY = """
 from labkit import check

@@ -10,8 +10,8 @@ import psutil
 import pytest
 
 from autograder.base.errors import GradlabError
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.examination import Step, examine_steps
+from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.submission_runner import SubmissionRunner
 from autograder.examiner.time_budget import TimeBudget, Timeouts
 from autograder.forkserver import client

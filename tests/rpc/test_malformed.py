@@ -9,8 +9,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autograder.examiner.connection import StoppedError
 from autograder.examiner.remote_namespace import RemoteNamespace
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.frames import ProtocolError, decode_message, encode_message
 from autograder.rpc.global_state import GlobalState
 from autograder.student_process.call_server import CallServer

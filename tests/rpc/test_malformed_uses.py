@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from autograder.examiner.callbacks import Callbacks as Here
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.frames import ConnectionClosed, ProtocolError, encode_message, receive, send
 from autograder.student_process.callback_proxies import CallbackProxies as There
 from labkit.recorded_calls import Seen

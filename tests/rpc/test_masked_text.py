@@ -97,8 +97,8 @@ def _make_connection(reply: object) -> object:
     [[SECRET], [None, [SECRET, 1], None, [], [], [], []], [None, [[], ["named", SECRET]], None, [], [], [], []]],
 )
 def test_an_invalid_reply_is_not_quoted(reply: object) -> None:
-    from autograder.examiner.connection import StoppedError
     from autograder.examiner.remote_namespace import RemoteNamespace
+    from autograder.examiner.stopped_error import StoppedError
 
     with pytest.raises(StoppedError) as error_info:
         RemoteNamespace(_make_connection(reply), {}).get_proxy("f")()

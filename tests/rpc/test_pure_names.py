@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from autograder.examiner.connection import StoppedError
+from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc import allowed_names
 from autograder.rpc.frames import ProtocolError
 from autograder.rpc.pure_names import NAMES
