@@ -9,7 +9,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from labkit import missing_names, pictures
+from labkit import failed_cells, missing_names, pictures
 from labkit.panel_notice import show_panel_notice
 
 MODULES = {  # the module that defines each name
@@ -55,4 +55,5 @@ class _Package(ModuleType):
 
 sys.modules[__name__].__class__ = _Package
 missing_names.register_advice()
+failed_cells.register_failures()
 show_panel_notice()

@@ -29,8 +29,10 @@ def _choose_color(role: str) -> str:
 
 
 FAINT = _choose_color("faint")
-COLORS = {"pass": _choose_color("pass"), "fail": _choose_color("fail"), "later": FAINT, "to do": FAINT}
+COLORS = {"pass": _choose_color("pass"), "fail": _choose_color("fail"), "so far": FAINT, "later": FAINT, "to do": FAINT}
 SYSTEM = "color-scheme:light dark"  # of the box around the card, so that a style sheet for cards can choose another
+# Of a call or a value. Without a color and a background of its own, a program's style for code would choose them.
+VALUE = "font-family:ui-monospace,Menlo,Consolas,monospace;font-size:.9em;color:inherit;background:none;padding:0"
 CARD = (
     f"border:1px solid {_choose_color('line')};border-radius:12px;padding:.75rem 1rem;max-width:60em;"
     f"background:{_choose_color('paper')};color:{_choose_color('ink')}"

@@ -18,10 +18,10 @@ def compile_definition(name: str) -> re.Pattern[str]:
     return re.compile(rf"^(?:(?:async )?def|class) {name}\b|^{name} *=", re.MULTILINE)
 
 
-def digest_cell(exercise: str) -> str:
-    """Return the digest of the last cell that this kernel ran and that defines the exercise; empty if unknown."""
+def list_digests(exercise: str) -> list[str]:
+    """List the digests of the cells that this kernel ran and that define the exercise, the latest first."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     defines = compile_definition(exercise)
     sources = getattr(getattr(shell, "history_manager", None), "input_hist_raw", [])
-    return next((digest_source(text) for text in reversed(sources) if defines.search(text)), "")
+    return [digest_source(text) for text in reversed(sources) if defines.search(text)]

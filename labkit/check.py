@@ -18,13 +18,14 @@ from typing import NamedTuple
 from labkit.blame import blame_exception, shorten_text
 from labkit.call_snapshots import CallSnapshot, record_calls
 from labkit.cause import Cause
-from labkit.cell_digests import digest_cell
 from labkit.comparison import Mismatch
 from labkit.failed_call import describe_call
+from labkit.failed_cells import digest_definition, has_failed_since
 from labkit.interrupt import build_interrupt
 from labkit.outcome import Outcome, compute_earned
 from labkit.tensor_difference import compute_difference
-from labkit.verdict import Verdict, summarize_verdict
+from labkit.verdict import Verdict
+from labkit.verdict_summary import summarize_verdict
 
 
 class OutcomeRecorder(NamedTuple):
@@ -138,7 +139,8 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             later=tuple(label for label in hidden if label not in labels),
             required=tuple(required),
             hidden_present=labels >= set(hidden),
-            source_digest=digest_cell(exercise),
+            source_digest=digest_definition(exercise),
+            failed_since=has_failed_since(exercise),
         )
         _verdicts[exercise] = verdict
         if os.environ.get("NBGRADER_EXECUTION") == "validate" and verdict.earned < points:

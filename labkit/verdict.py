@@ -9,18 +9,19 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from labkit.card_style import CARD, COLORS, SYSTEM
+from labkit.card_style import CARD, COLORS, SYSTEM, VALUE
 from labkit.cause import Cause
 from labkit.difference import Difference
 from labkit.hint import fold_hints
 from labkit.outcome import Outcome, select_earning, select_hints
-from labkit.points import format_points
+from labkit.quiz_source import drop_half_labels
+from labkit.verdict_summary import SO_FAR, choose_state, is_blank, list_remarks, split_summary, summarize_verdict
 
 MIME = "application/vnd.gradlab.verdict+json"
 NAMES = ("call", "expected")  # of lines that a card sets apart
 SAME_ERROR = "the same error as above"
 NO_RETURN = "Your function returned None. Does every path through it end with a return?"
-SAME_NOTHING = "your function returned None here, too"
+SAME_NOTHING = "It returned None here, too."
 
 
 @dataclass
@@ -41,6 +42,8 @@ class Verdict:
     """Whether hidden checks ran too, as they do in grading."""
     source_digest: str = ""
     """The digest of the exercise's cell when the checks ran; empty if unknown."""
+    failed_since: bool = False
+    """Whether the exercise's cell ran again and failed, so the checks found an earlier definition."""
     folds: bool = True
     """Whether the page that shows it supports <details>. nbgrader's pages don't."""
 
@@ -66,31 +69,6 @@ def to_json(verdict: Verdict) -> dict[str, Any]:
         ],
         "later": list(verdict.later),
     }
-
-
-def summarize_verdict(verdict: Verdict) -> str:
-    """Say in one line how many checks passed and what remains to be decided."""
-    if is_blank(verdict):
-        return f"not written yet; {_format_points(verdict.worth)} to earn" if verdict.worth else "not written yet"
-    counted = _format_passed(verdict)
-    if verdict.hidden_present:
-        return (
-            f"{counted}, {format_points(verdict.earned)} of {_format_points(verdict.worth)}"
-            if verdict.worth
-            else counted
-        )
-    hidden = _format_count(len(verdict.later), "hidden check") + (" runs" if len(verdict.later) == 1 else " run")
-    points = f", for {_format_points(verdict.worth)} in all" if verdict.worth else ""
-    return f"{counted} here; {hidden} when it is marked{points}"
-
-
-def _format_passed(verdict: Verdict) -> str:
-    return f"{sum(o.passed for o in verdict.outcomes)} of {_format_count(len(verdict.outcomes), 'check')} passed"
-
-
-def is_blank(verdict: Verdict) -> bool:
-    """Return whether the exercise is unchanged."""
-    return bool(verdict.outcomes) and all(o.cause is Cause.UNWRITTEN for o in verdict.outcomes)
 
 
 def list_details(outcome: Outcome, verdict: Verdict) -> list[str]:
@@ -135,7 +113,7 @@ def _format_forms(difference: Difference) -> list[str]:
 
 
 def render_text(verdict: Verdict) -> str:
-    lines = [f"{verdict.exercise}: {summarize_verdict(verdict)}"]
+    lines = [f"{verdict.exercise}: {summarize_verdict(verdict)}", *list_remarks(verdict)]
     for outcome in [] if is_blank(verdict) else verdict.outcomes:
         lines.append(f"{'pass' if outcome.passed else 'FAIL'}  {_name(outcome.label, outcome.required)}")
         lines += [f"      {line}" for line in list_details(outcome, verdict)]
@@ -145,7 +123,13 @@ def render_text(verdict: Verdict) -> str:
     return "\n".join([*lines, *(f"later {label}" for label in _name_later(verdict))])
 
 
-SIGNS = {"pass": ("pass", "✓"), "fail": ("fail", "✗"), "later": ("later", "○"), "to do": ("untouched", "○")}
+SIGNS = {
+    "pass": ("pass", "✓"),
+    "fail": ("fail", "✗"),
+    "so far": ("ready", "◐"),
+    "later": ("later", "○"),
+    "to do": ("untouched", "○"),
+}
 
 
 def render_html(verdict: Verdict) -> str:
@@ -163,15 +147,26 @@ def render_html(verdict: Verdict) -> str:
     ]
     waiting = [_render_row("to do", _name(o.label, o.required), []) for o in verdict.outcomes if not shown]
     waiting += [_render_row("later", label, []) for label in _name_later(verdict)]
-    counted = _format_passed(verdict) if shown else ""
-    rest = escape(summarize_verdict(verdict).removeprefix(counted))
-    head = (
-        f"{escape(verdict.exercise)}: <b>{counted}</b>{rest}" if shown else f"<b>{escape(verdict.exercise)}</b>: {rest}"
-    )
     label = escape(f"Checks of {verdict.exercise}", quote=True)
     items = "".join(rows + waiting)
     card = f'<div class="gradlab gradlab-card" role="group" aria-label="{label}" style="{CARD}">'
-    return f'<div style="{SYSTEM}">{card}<div class="gradlab-card-head">{head}</div>{items}</div></div>'
+    return f'<div style="{SYSTEM}">{card}{_render_head(verdict)}{items}</div></div>'
+
+
+def _render_head(verdict: Verdict) -> str:
+    """Render the line that says how far the exercise is. Once it's marked, cards.js hides what was pending."""
+    counted, rest = map(escape, split_summary(verdict))
+    if not verdict.hidden_present and not is_blank(verdict):
+        words, rest = (SO_FAR, rest.removeprefix(SO_FAR)) if rest.startswith(SO_FAR) else ("", rest)
+        counted += _render_pending(words) if words else ""
+        rest = _render_pending(rest)
+    sign = f'<span class="gradlab-card-state">{_render_sign(choose_state(verdict))}</span>'
+    remarks = "".join(f"<div><b>{escape(line)}</b></div>" for line in list_remarks(verdict))
+    return f'<div class="gradlab-card-head">{escape(verdict.exercise)}: {sign} <b>{counted}</b>{rest}{remarks}</div>'
+
+
+def _render_pending(words: str) -> str:
+    return f'<span class="gradlab-card-pending">{words}</span>'
 
 
 def _render_details(outcome: Outcome, verdict: Verdict) -> str:
@@ -191,18 +186,23 @@ def _render_details(outcome: Outcome, verdict: Verdict) -> str:
 
 def _render_row(state: str, label: str, lines: list[str], details: str = "", belief: str = "") -> str:
     under = "".join(_render_line(line, line == belief) for line in lines) + details
-    color, (name, letter) = f"color:{COLORS[state]}", SIGNS[state]
-    sign = f'<span class="gradlab-sign gradlab-sign-{name}" aria-hidden="true" style="{color}">{letter}</span>'
-    word = f'<b style="{color};min-width:3em">{state}</b>'
+    word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
     layout = "display:flex;gap:.5em;margin-top:.5em"
-    kind = f"gradlab-check gradlab-check-{name}"
-    return f'<div class="{kind}" style="{layout}">{sign}{word}<div>{escape(label)}{under}</div></div>'
+    kind = f"gradlab-check gradlab-check-{SIGNS[state][0]}"
+    return f'<div class="{kind}" style="{layout}">{_render_sign(state)}{word}<div>{escape(label)}{under}</div></div>'
+
+
+def _render_sign(state: str) -> str:
+    name, letter = SIGNS[state]
+    style = f"color:{COLORS[state]}"
+    return f'<span class="gradlab-sign gradlab-sign-{name}" aria-hidden="true" style="{style}">{letter}</span>'
 
 
 def _render_line(line: str, is_belief: bool) -> str:
     """Render a line below a label. A belief is set apart, and so is the word before a colon that names what follows."""
     name, _, rest = line.partition(": ")
-    shown = f"<b>{name}:</b> {escape(rest)}" if name in NAMES else escape(line)
+    value = f'<code style="{VALUE}">{escape(rest)}</code>' if name == "call" or "tensor(" in rest else escape(rest)
+    shown = f"<b>{name}:</b> {value}" if name in NAMES else escape(line)
     shown = f"<b>{shown}</b>" if is_belief else shown
     return f'<div style="opacity:.9;white-space:pre-wrap">{shown}</div>'
 
@@ -212,12 +212,4 @@ def _name(label: str, is_required: bool) -> str:
 
 
 def _name_later(verdict: Verdict) -> list[str]:
-    return [_name(label, label in verdict.required) for label in verdict.later]
-
-
-def _format_points(points: float) -> str:
-    return _format_count(points, "point")
-
-
-def _format_count(number: float, noun: str) -> str:
-    return f"{format_points(number)} {noun}" if number == 1 else f"{format_points(number)} {noun}s"
+    return [_name(label, label in verdict.required) for label in drop_half_labels(verdict.later)]

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from autograder.base.errors import GradlabError
 
 # `%pip install` passes the address to a shell.
 ADDRESS = re.compile(r"https?://[\w.~-]+(:\d+)?(/[\w.~%@+-]+)*/?", re.ASCII)
 GITHUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+?)(@(?P<branch>[\w./-]+))?", re.ASCII)
-COLAB = "https://colab.research.google.com/github/{repository}/blob/{branch}/labs/{lab}/{lab}.ipynb"
+COLAB = "https://colab.research.google.com/github/{repository}/blob/{branch}/labs/{page}"
 RAW = "https://raw.githubusercontent.com/{repository}/{branch}"
+INDEX = "index.html"
+
+
+class Link(NamedTuple):
+    """A link to a notebook, which depends on no folder: Colab shows a notebook without those around it."""
+
+    words: str
+    address: str
 
 
 @dataclass(frozen=True)
@@ -24,9 +33,20 @@ class Publication:
     """Its repository on GitHub, OWNER/REPO."""
     branch: str = ""
 
-    def get_colab_address(self, lab: str) -> str:
-        """Return the address that opens a lab in Colab; empty without a repository."""
-        return COLAB.format(repository=self.repository, branch=self.branch, lab=lab) if self.repository else ""
+    def make_link(self, lab: str) -> Link | None:
+        """Return the link that opens a lab in Colab, which opens only GitHub's, or else downloads it."""
+        page = f"{lab}/{lab}.ipynb"
+        if self.repository:
+            return Link("Open in Colab", self.get_colab_address(page))
+        return Link("Download", f"{self.address}/labs/{page}") if self.address else None
+
+    def get_colab_address(self, page: str) -> str:
+        """Return the address that opens a notebook of labs/ in Colab."""
+        return COLAB.format(repository=self.repository, branch=self.branch, page=page)
+
+    def get_overview_address(self, start_page: str) -> str:
+        """Return the address of the list of labs: the start page in Colab, since GitHub shows no web pages."""
+        return self.get_colab_address(start_page) if self.repository else f"{self.address}/{INDEX}"
 
 
 def read_publication(address: str = "", github: str = "") -> Publication:

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
 from autograder.model.course import QuizStatement
+from labkit.quiz_source import HALF
 
 TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")
 STATEMENT = re.compile(r"- \[(?P<mark>[x ])\] (?P<text>.+)$")
@@ -193,7 +194,7 @@ def render_hidden_checks(quiz: Quiz) -> str:
         arguments = f'{quiz.name}(), "q{number}", "{question.letters}"'
         if question.allows_half:
             weight = QUESTION_WEIGHT / 2
-            label = json.dumps(f"q{number}: {title}, at most one mistake", ensure_ascii=False)
+            label = json.dumps(f"q{number}: {title}{HALF}", ensure_ascii=False)
             checks.append(
                 f'with check("q{number}_half", {label}, weight={weight:g}, hint={hint}):\n'
                 f"    assert_letters({arguments}, misjudged=1)"

@@ -8,6 +8,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_notebook
+from autograder.authoring.publication import Link
 from autograder.model.course import Course
 from labkit.lab_progress import shorten_lab_name
 
@@ -21,8 +22,8 @@ HOW = """## How a lab works
   lab is marked. Until each *required* one passes, the exercise earns nothing.
 - In JupyterLab the *Course* panel shows your progress. Buttons above the notebook run a check, go to the next
   exercise, restore a cell's original text, and mark your work.
-- After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell*, or press *Check*, which
-  runs what it needs.
+- After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run
+  before*), or press *Check*, which runs what it needs.
 - To write an answer in words, double-click its cell, or select it and press Enter.
 - The [glossary](00_glossary.ipynb) explains the words you've forgotten.
 
@@ -48,13 +49,14 @@ Unless a docstring names them, you don't have to handle:
 The next cell shows it, in any notebook. Run it again whenever you like."""
 
 
-def build_start_page(course: Course, colab: Mapping[str, str] | None = None) -> NotebookNode:
+def build_start_page(course: Course, published: Mapping[str, Link] | None = None) -> NotebookNode:
     """Build the page.
 
     Args:
-        colab: The address that opens each lab in Colab, by its name; empty or None without any.
+        published: The link to each published lab, by its name, for programs that show this page without its folder.
     """
-    is_online = any((colab or {}).values())
+    published = published or {}
+    is_online = bool(published)
     lines = [
         f"# {course.title}",
         "",
@@ -69,10 +71,11 @@ def build_start_page(course: Course, colab: Mapping[str, str] | None = None) -> 
     ]
     for entry in course.labs:
         needs = ", ".join(map(shorten_lab_name, entry.needs))
-        link = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
-        row = f"| {shorten_lab_name(entry.name)} | {link} | {entry.minutes} | {needs} |"
+        title = f"[{entry.title}]({entry.name}/{entry.name}.ipynb)"
+        row = f"| {shorten_lab_name(entry.name)} | {title} | {entry.minutes} | {needs} |"
         row += f" {entry.milestone} |" * milestones
-        lines.append(row + (f" [Open in Colab]({colab[entry.name]}) |" if colab and is_online else ""))
+        link = published.get(entry.name)
+        lines.append(row + (f" [{link.words}]({link.address}) |" if link else ""))
     code = "from labkit import progress\n\nprogress()"
     cells = [
         nbformat.v4.new_markdown_cell("\n".join(lines), id="labs"),

@@ -6,6 +6,7 @@ isn't installed: in Colab, VS Code with another interpreter, or Notebook 7 of an
 
 from __future__ import annotations
 
+import json
 import zipfile
 from collections.abc import Sequence
 from importlib.resources import files
@@ -17,7 +18,8 @@ from nbformat import NotebookNode
 from autograder.authoring import glossary
 from autograder.authoring.course_folder import read_labs
 from autograder.authoring.notebooks import FOLD_METADATA, to_text
-from autograder.authoring.publication import Publication
+from autograder.authoring.publication import INDEX, Publication
+from autograder.authoring.publication_page import render_publication_page
 from autograder.authoring.start_page import START_PAGE_NAME, build_start_page
 from autograder.authoring.student_wheel import build_student_wheel, copy_student_packages
 from autograder.base.errors import GradlabError
@@ -49,14 +51,15 @@ def write_student_release(
         _insert_labkit_cell(notebook, first_cell)
         _write(folder / "labs" / page, to_text(notebook))
     copy_student_packages(folder)
-    for entry in entries:
+    for entry, following in zip(entries, [*entries[1:], None], strict=True):
         name = f"{entry.name}/{entry.name}.ipynb"
         notebook = nbformat.reads(_read_released(course, name), as_version=4)
         _insert_labkit_cell(notebook, first_cell)
-        if address := publication.get_colab_address(entry.name):
-            _insert_colab_link(notebook, address)
+        _insert_links(notebook, entry, following, publication)
         _write(folder / "labs" / name, to_text(notebook))
     _write(folder / "README.md", _render_readme(course, wheel, entries, publication))
+    if publication.address:
+        _write(folder / INDEX, render_publication_page(course, wheel, entries, publication))
     return _zip_folder(folder)
 
 
@@ -66,8 +69,8 @@ def _render_pages(
     """Render the start page and the glossary with links to these labs only."""
     terms = to_text(glossary.build_glossary(read_labs(course, labs))) if labs else _read_released(course, glossary.NAME)
     part = course.model_copy(update={"labs": tuple(entries)})
-    addresses = {entry.name: publication.get_colab_address(entry.name) for entry in entries}
-    return {START_PAGE_NAME: to_text(build_start_page(part, addresses)), glossary.NAME: terms}
+    links = {entry.name: link for entry in entries if (link := publication.make_link(entry.name))}
+    return {START_PAGE_NAME: to_text(build_start_page(part, links)), glossary.NAME: terms}
 
 
 def _read_released(course: Course, name: str) -> str:
@@ -88,9 +91,23 @@ def _read_template(name: str) -> str:
 
 def _render_first_cell(archive: str, wheel: str, publication: Publication) -> str:
     """Render the cell that finds labkit, or installs it in Colab if the folder has an address."""
-    install = _read_template("colab_install.py.txt").replace("WHEEL", f"{publication.address}/{wheel}")
-    cell = _read_template("first_cell.py.txt").replace("ARCHIVE", archive).strip()
-    return cell.replace("INSTALL\n", install if publication.address else "")
+    install = _read_template("colab_install.py.txt") if publication.address else ""
+    cell = _read_template("first_cell.py.txt").replace("INSTALL\n", install).strip()
+    fix = _explain_installation(archive, wheel, publication.address)
+    return cell.replace("FIX", json.dumps(fix)).replace("WHEEL", f"{publication.address}/{wheel}")
+
+
+def _explain_installation(archive: str, wheel: str, address: str) -> str:
+    """Say what to do if labkit wasn't found. A student who followed a link never had the zip."""
+    if not address:
+        place = (
+            "next to this notebook, and run this cell again. In Colab: the folder at the left edge, then the arrow up."
+        )
+        return f"labkit wasn't found. Put {archive}, the zip that these labs came in, {place}"
+    colab = (
+        f"In Colab, it's installed from {address}: try again, and if this fails, too, ask whether that can be reached."
+    )
+    return f"labkit wasn't found. {colab} Elsewhere, run: python -m pip install {address}/{wheel}"
 
 
 def _insert_labkit_cell(notebook: NotebookNode, source: str) -> None:
@@ -102,19 +119,30 @@ def _insert_labkit_cell(notebook: NotebookNode, source: str) -> None:
             return
 
 
-def _insert_colab_link(notebook: NotebookNode, address: str) -> None:
-    """Insert a link below the lab's title. Its image would have to come from the network, so it has none."""
+def _insert_links(
+    notebook: NotebookNode, entry: LabEntry, following: LabEntry | None, publication: Publication
+) -> None:
+    """Insert links below the lab's title, if the folder is published: in Colab, relative ones lead nowhere."""
+    link = publication.make_link(entry.name)
+    if link is None:
+        return
+    links = [f"[{link.words}]({link.address})"] if publication.repository else []
+    links.append(f"[All labs]({publication.get_overview_address(START_PAGE_NAME)})")
+    if following and (target := publication.make_link(following.name)):
+        links.append(f"[Next lab: {following.title}]({target.address})")
     cell = next(cell for cell in notebook.cells if cell.cell_type == "markdown")
     title, _, rest = cell.source.partition("\n")
-    cell.source = f"{title}\n\n[Open in Colab]({address})\n{rest}".rstrip("\n")
+    cell.source = f"{title}\n\n{' · '.join(links)}\n{rest}".rstrip("\n")
 
 
 def _render_readme(course: Course, wheel: str, entries: Sequence[LabEntry], publication: Publication) -> str:
     """Render the README: how to install the wheel, and what the folder's address makes possible."""
-    links = [f"- {entry.title}: [Open in Colab]({publication.get_colab_address(entry.name)})" for entry in entries]
+    pairs = [(entry.title, link) for entry in entries if (link := publication.make_link(entry.name))]
+    links = "\n".join(f"- {title}: [{link.words}]({link.address})" for title, link in pairs)
     parts = [_read_template("README.md.txt")]
+    parts += [_read_template("colab.md.txt").replace("LINKS", links)] if publication.repository else []
     parts += [_read_template("address.md.txt")] if publication.address else []
-    parts += [_read_template("colab.md.txt").replace("LINKS", "\n".join(links))] if publication.repository else []
+    parts += [links] if publication.address and not publication.repository else []
     text = "\n".join(parts).replace("TITLE", course.title).replace("ADDRESS", publication.address)
     return text.replace("WHEEL", wheel)
 

@@ -78,6 +78,7 @@ DISPLAY = (
     "start.py",
     "untrusted_json.py",
     "verdict.py",
+    "verdict_summary.py",
 )
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from bs4 import BeautifulSoup
 
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.authoring.new_lab import create_lab
@@ -161,28 +163,63 @@ def test_a_folder_that_holds_something_is_refused(small_course: Path, tmp_path: 
 
 def test_with_a_repository_each_lab_can_be_opened_in_colab(small_course: Path, tmp_path: Path) -> None:
     home = tmp_path / "home"
-    write_student_release(read_course(small_course), home, publication=read_publication(github="ann/course@spring"))
+    create_lab(small_course, "02_cubes")
+    course = read_course(small_course)
+    build_course(course)
+    write_student_release(course, home, publication=read_publication(github="ann/course@spring"))
     link = "[Open in Colab](https://colab.research.google.com/github/ann/course/blob/spring/labs/01_squares/01_squares.ipynb)"
     pages = [
         json.loads((home / "labs" / name).read_text()) for name in ("01_squares/01_squares.ipynb", START_PAGE_NAME)
     ]
     lab, start = ("".join(page["cells"][0]["source"]) for page in pages)
-    assert lab.startswith(f"# Squares\n\n{link}\n\n")
+    colab = "https://colab.research.google.com/github/ann/course/blob/spring/labs"
+    following = f"[Next lab: Cubes]({colab}/02_cubes/02_cubes.ipynb)"
+    assert lab.startswith(f"# Squares\n\n{link} · [All labs]({colab}/{START_PAGE_NAME}) · {following}\n\n")
     table = [line for line in start.split("\n") if line.startswith("|")]
-    assert link in table[-1] and len({line.count("|") for line in table}) == 1
+    assert link in table[-2] and len({line.count("|") for line in table}) == 1
     assert link in (home / "README.md").read_text()
     (wheel,) = home.glob("*.whl")
     address = f"https://raw.githubusercontent.com/ann/course/spring/{wheel.name}"
     assert f"\npython -m pip install {address}\n" in (home / "README.md").read_text()
     (first,) = [cell for cell in pages[0]["cells"] if cell["id"] == "find-labkit"]
-    assert f"    %pip install -q --no-deps {address}\n" in "".join(first["source"])
+    assert re.search(rf"    %pip install -q --no-deps [^\n]*{address}\n", "".join(first["source"]))
+
+
+def test_a_web_server_shows_a_list_with_links_that_download_the_labs(small_course: Path, tmp_path: Path) -> None:
+    home, address = tmp_path / "home", "https://example.org/course"
+    write_student_release(read_course(small_course), home, publication=read_publication(address))
+    (wheel,) = home.glob("*.whl")
+    page = BeautifulSoup((home / "index.html").read_text(), "html.parser")
+    (link,) = page.find_all("a")
+    lab = f"{address}/labs/01_squares/01_squares.ipynb"
+    assert (link.get_text(), link["href"]) == ("Download", lab)
+    assert f"pip install {address}/{wheel.name}" in page.get_text() and not re.findall(r"\{[A-Z]+\}", str(page))
+    assert f"[Download]({lab})" in (home / "README.md").read_text()
+    assert f"[Download]({lab})" in "".join(
+        json.loads((home / "labs" / START_PAGE_NAME).read_text())["cells"][0]["source"]
+    )
+    notebook = json.loads((home / "labs" / "01_squares" / "01_squares.ipynb").read_text())
+    assert f"\n\n[All labs]({address}/index.html)\n\n" in "".join(notebook["cells"][0]["source"])
+
+
+def test_if_labkit_cannot_be_installed_the_first_cell_names_the_address(small_course: Path, tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    write_student_release(read_course(small_course), home, publication=read_publication("https://example.org/course"))
+    notebook = json.loads((home / "labs" / "01_squares" / "01_squares.ipynb").read_text())
+    code = "".join(next(cell["source"] for cell in notebook["cells"] if cell["cell_type"] == "code"))
+    (tmp_path / "empty").mkdir()
+    done = run_bare(code.replace("    %pip", "    #"), tmp_path / "empty")
+    assert (
+        "installed from https://example.org/course: run this cell again" in done.stderr
+        and "home.zip" not in done.stderr
+    )
 
 
 def test_without_an_address_nothing_links_to_colab_and_nothing_is_installed(small_course: Path, tmp_path: Path) -> None:
     write_student_release(read_course(small_course), tmp_path / "home")
     texts = "".join(path.read_text() for path in (tmp_path / "home").glob("**/*.ipynb"))
     texts += (tmp_path / "home" / "README.md").read_text()
-    assert "colab.research" not in texts and "%pip" not in texts
+    assert "colab.research" not in texts and "%pip" not in texts and not (tmp_path / "home" / "index.html").exists()
 
 
 @pytest.mark.parametrize(

@@ -67,3 +67,23 @@ def test_progress_without_a_lab_shows_what_was_checked(run: Run, tmp_path: Any) 
     run("def f(x):\n    return x\nwith check('a', 'doubles'):\n    assert f(1) == 2\ncheck.score('f', points=1)")
     (shown,) = run("progress()")
     assert shown["data"] == {"text/plain": "f: 0 of 1 check passed, 0 of 1 point"}
+
+
+CHECKS = "with check('a', 'doubles'):\n    assert double(1) == 2\ncheck.score('double', points=1)"
+SINCE = "your cell has failed since"
+
+
+@pytest.mark.parametrize("broken", ["def double(x:\n    return 3", "1 / 0\ndef double(x):\n    return 3"])
+def test_a_card_says_if_the_answer_failed_to_run_since_it_was_defined(run: Run, broken: str) -> None:
+    answer = "def double(x):\n    return x + x"
+    run(answer)
+    (fine,) = run(CHECKS)
+    run(broken)
+    (outdated,) = run(CHECKS)
+    run(f"{answer}\n1 / 0")  # which fails after the definition
+    (defined,) = run(CHECKS)
+    assert SINCE in outdated["data"]["text/html"]
+    assert SINCE not in fine["data"]["text/html"] and SINCE not in defined["data"]["text/html"]
+    run("import sys\nsys.modules['labkit.check']._verdicts.clear()")  # for the test of progress() in this kernel
+    mime = "application/vnd.gradlab.verdict+json"
+    assert fine["data"][mime]["source"] == outdated["data"][mime]["source"] != defined["data"][mime]["source"]

@@ -13,6 +13,7 @@ from labkit.cause import Cause
 from labkit.check import record_outcomes
 from labkit.outcome import Outcome, build_outcome, compute_earned
 from labkit.verdict import MIME, NO_RETURN, Verdict, render_html
+from tests.page_text import read_page_text
 
 GOOD = Outcome("rows sum to <one>", passed=True, notes=["UserWarning: careful"])
 BAD = Outcome("finite", weight=3, hint="What is exp(1000)?", seen="your result is nan", expected="0.5")
@@ -62,14 +63,14 @@ def test_an_error_that_stops_several_checks_is_shown_once() -> None:
 def test_the_call_that_failed_is_shown_only_with_checks_that_can_be_read() -> None:
     outcome = Outcome("a", seen="your result is 2", expected="1", call="f(x=1)", misconception="a belief")
     html = make_verdict(outcome)._repr_mimebundle_()["text/html"]
-    assert "<b>a belief</b>" in html and "<b>call:</b> f(x=1)</div>" in html
+    assert "<b>a belief</b>" in html and re.search("<b>call:</b> <code[^>]*>f[(]x=1[)]</code></div>", html)
     for shown in make_verdict(outcome, later=())._repr_mimebundle_().values():
         assert "f(x=" not in str(shown)
 
 
 def test_the_first_line_says_what_passes_here_and_what_is_checked_later() -> None:
     assert repr(make_verdict(GOOD, BAD)).startswith(
-        "row_softmax: 1 of 2 checks passed here; 2 hidden checks run when it is marked, for 4 points in all\n"
+        "row_softmax: 1 of 2 checks passed here; 2 more run when it's marked, for 4 points in all\n"
     )
     assert repr(make_verdict(GOOD, BAD, later=())).startswith("row_softmax: 1 of 2 checks passed, 1 of 4 points\n")
 
@@ -90,7 +91,7 @@ def test_an_exercise_that_is_not_written_is_one_line_and_no_failure() -> None:
     text = make_verdict(
         Outcome("a", cause=Cause.UNWRITTEN, hint="?"), Outcome("b", cause=Cause.UNWRITTEN)
     )._repr_mimebundle_()
-    assert "not written yet; 4 points to earn" in text["text/html"]
+    assert "not written yet; 4 points to earn" in read_page_text(text["text/html"])
     assert ">fail<" not in text["text/html"] and "?" not in text["text/html"]
 
 
@@ -220,3 +221,30 @@ def test_a_card_says_beforehand_which_checks_are_required_even_of_those_that_run
         f"later {LATER[0]} (required)",
     ]
     assert verdict._repr_mimebundle_()["text/html"].count("(required)") == 2
+
+
+def test_what_passes_here_is_not_done_while_hidden_checks_have_not_run() -> None:
+    verdict = replace(make_verdict(GOOD), required=LATER[:1])
+    words = "1 of 1 check passed so far; not done yet: 2 more run when it's marked, 1 of them required, for 4 points"
+    assert repr(verdict).startswith(f"row_softmax: {words}")
+    head = read_page_text(head_of(render_html(verdict)))
+    assert words in head and "◐" in head and "✓" not in head
+    assert repr(make_verdict(GOOD, later=())).startswith("row_softmax: done: 1 of 1 check passed, 4 of 4 points\n")
+    assert "✓" in head_of(render_html(make_verdict(GOOD, later=())))
+    assert "✗" in head_of(render_html(make_verdict(GOOD, BAD)))
+
+
+def head_of(html: str) -> str:
+    return html[html.index('<div class="gradlab-card-head">') : html.index('<div class="gradlab-check ')]
+
+
+def test_the_card_of_a_quiz_has_each_question_once_and_says_where_the_answers_are() -> None:
+    later = ("q1: sums, at most one mistake", "q1: sums", "q2: means")
+    for shown in (repr(make_verdict(GOOD, later=later)), render_html(make_verdict(GOOD, later=later))):
+        assert "2 more run" in shown and "at most one" not in shown and "is on the feedback page" in shown
+
+
+def test_a_card_says_if_it_is_about_an_earlier_definition() -> None:
+    verdict = replace(make_verdict(GOOD), failed_since=True)
+    for shown in (repr(verdict), head_of(render_html(verdict))):
+        assert "your cell has failed since" in shown

@@ -28,7 +28,7 @@ export function updateCards(panel, lab, actions) {
     if (before?.dataset.key === key) continue;
     const after = element('div', '', { class: 'gradlab-way', 'data-key': key });
     after.append(...buildAddition(work, lab, actions));
-    // Hidden checks that have run aren't "later" any more.
+    // Hidden checks that have run aren't "later" any more, and the mark says how far the exercise is.
     card.classList.toggle('gradlab-known', work.hidden.length > 0);
     card.classList.toggle('gradlab-stale', work.stale);
     card.classList.toggle('gradlab-full', isFull(work));
@@ -62,11 +62,7 @@ function buildAddition(work, lab, actions) {
   }
   parts.push(...listHidden(work.hidden));
   if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', element('pre', work.another_way)));
-  if (work.state === 'passing') {
-    const rest = work.practice ? '' : `. Hidden checks decide its ${formatCount(work.points, 'point')}`;
-    parts.push(buildLine('ready', `The checks that you can see pass${rest}.`));
-    row.append(button('Mark it now', actions.mark));
-  }
+  if (work.state === 'passing') row.append(button('Mark it now', actions.mark));
   if (lab.next && lab.next !== work.name && work.state !== 'failing') {
     row.append(button(`Next: ${lab.next_title}`, () => actions.open(lab.next)));
   }
