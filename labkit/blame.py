@@ -68,10 +68,9 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
         if not in_exercise:  # a helper of the check failed on what the student's function returned
             return Attribution(f"your result could not be used: {kind}: {text}", kind, Blame.STUDENT)
         file, line = student_frames[-1]
-        text = _add_suggestion(text, error, trace)
         source = linecache.getline(file, line).strip()
         place = f", at your line: {source}" if source else ""
-        return Attribution(f"raised {kind}: {text}{place}", kind, Blame.STUDENT)
+        return Attribution(f"raised {kind}: {text}{place}{_suggest_name(error, trace)}", kind, Blame.STUDENT)
     if isinstance(error, AssertionError):
         return Attribution(text)
     if isinstance(error, NameError):
@@ -91,17 +90,17 @@ def _find_exercise_frames(frames: list[tuple[str, int]], cell: str) -> list[tupl
     return [frame for frame in frames if not exercise or definition.search("".join(linecache.getlines(frame[0])))]
 
 
-def _add_suggestion(text: str, error: BaseException, trace: TracebackType | None) -> str:
-    """Add the name that was probably meant, or which cell to run, if a name isn't defined."""
+def _suggest_name(error: BaseException, trace: TracebackType | None) -> str:
+    """Return a line with the name that was probably meant, or which cell to run; empty unless a name isn't defined."""
     if not isinstance(error, NameError) or trace is None:
-        return text
+        return ""
     while trace.tb_next is not None:
         trace = trace.tb_next
     names = {*trace.tb_frame.f_locals, *trace.tb_frame.f_globals}
     close = difflib.get_close_matches(error.name or "", sorted(names), n=1, cutoff=0.75)
-    if isinstance(error, UnboundLocalError) or close:
-        return f"{text}. Did you mean {close[0]}?" if close else text
-    return f"{text}. If a cell above defines it, run that cell first"
+    if close:
+        return f"\nDid you mean {close[0]}?"
+    return "" if isinstance(error, UnboundLocalError) else "\nIf a cell above defines it, run that cell first."
 
 
 def _list_frames(trace: TracebackType | None) -> list[tuple[str, int]]:

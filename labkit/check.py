@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -37,6 +38,7 @@ class OutcomeRecorder(NamedTuple):
 
 
 MAX_NOTES = 20
+INTERNAL_PLACE = re.compile(r" *\(Triggered internally at [^)]*\)")
 # Outcomes by cell and check id. Running a cell again replaces its outcomes.
 _outcomes: dict[str, dict[str, Outcome]] = {}
 _recorders: list[OutcomeRecorder] = []
@@ -112,7 +114,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = found
         if error is not None and not _recorders and outcome.cause is not Cause.UNWRITTEN:
             outcome.call = describe_call(trace, self._cell, self._calls)
-        outcome.notes = [shorten_text(f"{w.category.__name__}: {w.message}") for w in self._warned[:MAX_NOTES]]
+        outcome.notes = [_describe_warning(warned) for warned in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():
             outcome.notes.append(shorten_text(text, 2_000))
         _record(outcome, self._cell)
@@ -163,6 +165,11 @@ def record_outcomes(
         yield _recorders[-1].outcomes
     finally:
         _recorders.pop()
+
+
+def _describe_warning(warned: warnings.WarningMessage) -> str:
+    """Describe a warning without the place in PyTorch's own sources, which no student can open."""
+    return shorten_text(f"{warned.category.__name__}: {INTERNAL_PLACE.sub('', str(warned.message))}")
 
 
 def _record(outcome: Outcome, cell: str) -> None:

@@ -20,12 +20,12 @@ def register_failures() -> None:
     if shell is None:
         return
 
-    def before_cell(info: Any) -> None:
+    def remember_names(info: Any) -> None:
         names = DEFINES.findall(info.raw_cell or "")
         _before.clear()
         _before.update((name, shell.user_ns.get(name)) for name in names)
 
-    def after_cell(result: Any) -> None:
+    def record_failure(result: Any) -> None:
         digest = digest_source(result.info.raw_cell or "")
         kept = any(shell.user_ns.get(name) is value for name, value in _before.items())
         if kept and not result.success:
@@ -34,8 +34,8 @@ def register_failures() -> None:
             _failed.discard(digest)
         _before.clear()
 
-    shell.events.register("pre_run_cell", before_cell)
-    shell.events.register("post_run_cell", after_cell)
+    shell.events.register("pre_run_cell", remember_names)
+    shell.events.register("post_run_cell", record_failure)
 
 
 def digest_definition(exercise: str) -> str:

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 LETTERS = re.compile(r"""\b(q\d+)["']?\s*[:=]\s*["']([A-Za-z, ]*)["']""")  # "q1": "abc", and q1="abc"
 DOCSTRING = re.compile(r'''\A(\s*def [^\n]*\n\s*)(?:""".*?"""|".*?")''', re.DOTALL)  # its example isn't an answer
+COMMENT = re.compile(r"^\s*#.*$", re.MULTILINE)  # such as the line to fill in
 
 
 def parse_letters(source: str) -> dict[str, str] | None:
     """Return the letters of each question; None if they can't be read."""
-    found = LETTERS.findall(DOCSTRING.sub(r"\1", source))
+    found = LETTERS.findall(COMMENT.sub("", DOCSTRING.sub(r"\1", source)))
     return {question: letters.lower() for question, letters in found} or None
 
 

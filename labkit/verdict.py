@@ -161,7 +161,8 @@ def _render_head(verdict: Verdict) -> str:
         counted += _render_pending(words) if words else ""
         rest = _render_pending(rest)
     sign = f'<span class="gradlab-card-state">{_render_sign(choose_state(verdict))}</span>'
-    remarks = "".join(f"<div><b>{escape(line)}</b></div>" for line in list_remarks(verdict))
+    weight = "bold" if verdict.failed_since else "normal"
+    remarks = "".join(f'<div style="font-weight:{weight}">{escape(line)}</div>' for line in list_remarks(verdict))
     return f'<div class="gradlab-card-head">{escape(verdict.exercise)}: {sign} <b>{counted}</b>{rest}{remarks}</div>'
 
 

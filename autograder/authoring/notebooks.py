@@ -72,7 +72,8 @@ def _format_labels(name: str, checks: Sequence[Check]) -> str:
 
 def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
     if cell.kind is CellKind.CHECK:
-        text = f"{text}\n{format_score_line(lab.exercise(cell.name))}"
+        title = f"# @title Check: {_find_check_title(cell, lab)}"  # which Colab shows instead of the folded code
+        text = f"{title}\n{text}\n{format_score_line(lab.exercise(cell.name))}"
     wraps = cell.kind is CellKind.EXERCISE
     text = wrap_docstrings(text) if wraps else text
     source = wrap_docstrings(cell.source) if wraps else cell.source
@@ -87,6 +88,12 @@ def _build_source_cell(cell: Cell, lab: Lab, text: str) -> NotebookNode:
         fields |= {"cell_type": "code", "execution_count": None, "outputs": []}
     node: NotebookNode = nbformat.from_dict(fields)
     return node
+
+
+def _find_check_title(cell: Cell, lab: Lab) -> str:
+    """Return what students call the exercise that a cell checks."""
+    exercise = next(c for c in lab.cells if c.kind is CellKind.EXERCISE and c.name == cell.name)
+    return find_title(exercise, lab) or cell.name
 
 
 def _make_fold_metadata(cell: Cell) -> dict[str, Any]:

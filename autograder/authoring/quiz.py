@@ -155,7 +155,11 @@ def list_statements(quiz: Quiz) -> tuple[QuizStatement, ...]:
 
 
 def render_answer_cell(quiz: Quiz) -> str:
-    """Render the cell for the letters. Its solution says why each statement is true or false."""
+    """Render the cell for the letters. Its solution says why each statement is true or false.
+
+    Where there are no check boxes, as in Colab, a student fills in the commented line. An empty answer instead of it
+    would count as one.
+    """
     reasons = []
     for number, question in enumerate(quiz.questions, start=1):
         for letter, statement in question.pair_letters():
@@ -165,6 +169,8 @@ def render_answer_cell(quiz: Quiz) -> str:
         [
             f"def {quiz.name}() -> dict[str, str]:",
             f'    """For each of q1 to q{len(quiz.questions)}, {LETTERS_OF}."""',
+            '    # Without check boxes, remove the "#" of the next line, and write the letters between the quotes:',
+            f"    #return {json.dumps(dict.fromkeys(quiz.key, ''))}",
             "    ### BEGIN SOLUTION",
             *reasons,
             f"    return {json.dumps(quiz.key)}",

@@ -101,12 +101,10 @@ def _explain_installation(archive: str, wheel: str, address: str) -> str:
     """Say what to do if labkit wasn't found. A student who followed a link never had the zip."""
     if not address:
         place = (
-            "next to this notebook, and run this cell again. In Colab: the folder at the left edge, then the arrow up."
+            "next to this notebook, and run this cell again. In Colab: the folder at the left edge, then the arrow up"
         )
-        return f"labkit wasn't found. Put {archive}, the zip that these labs came in, {place}"
-    colab = (
-        f"In Colab, it's installed from {address}: try again, and if this fails, too, ask whether that can be reached."
-    )
+        return f"labkit wasn't found. Put {archive}, the zip that these labs came in, {place}."
+    colab = f"In Colab, it's installed from {address}: run this cell again, and if it still fails, ask your instructor."
     return f"labkit wasn't found. {colab} Elsewhere, run: python -m pip install {address}/{wheel}"
 
 

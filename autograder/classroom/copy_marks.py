@@ -24,7 +24,7 @@ from autograder.model.assignments import require_source
 from autograder.model.course import CellKind
 from autograder.model.metadata import CellMetadata, read_cell_metadata
 from autograder.rendering.prose import render_prose
-from autograder.reports.exercise_cells import find_another_way, read_letters
+from autograder.reports.exercise_cells import find_another_way, is_blank, read_letters
 from autograder.reports.student_view import build_student_view
 from labkit.lab_progress import HiddenFinding, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, get_marks_path, read_marks
@@ -87,11 +87,27 @@ def read_solution(course: Path, notebook: Path, name: str) -> str:
     if work.kind is not WorkKind.QUESTION and work.tries < TRIES:
         raise GradlabError(f"The solution can be shown after {TRIES} different answers were marked below full marks.")
     cell, metadata = _read_source_cell(course, notebook, name)
-    begin, end = "### BEGIN SOLUTION", "### END SOLUTION"
-    answer = cell.source.partition(begin)[2].partition(end)[0]  # without the question, if that's in the cell
     if metadata.kind is CellKind.QUESTION:
-        return str(render_prose(answer.strip()))
+        return str(render_prose(_extract_model_answer(cell)))
     return strip_markers(cell.source).strip()
+
+
+def read_model_answers(course: Path, notebook: Path, result: SubmissionResult, graded: NotebookNode) -> dict[str, str]:
+    """Return the model answers to the questions that the student has answered, by question, as Markdown.
+
+    Args:
+        course: The course's folder.
+        notebook: The path of the student's notebook, which names the lab.
+        result: The result of the student's notebook.
+        graded: The autograded notebook.
+    """
+    names = [e.name for e in result.exercises if e.by_hand and not is_blank(graded, e)]
+    return {name: _extract_model_answer(_read_source_cell(course, notebook, name)[0]) for name in names}
+
+
+def _extract_model_answer(cell: NotebookNode) -> str:
+    """Return the model answer in a question's cell, without the question, if that's in the cell."""
+    return str(cell.source).partition("### BEGIN SOLUTION")[2].partition("### END SOLUTION")[0].strip()
 
 
 def read_key(course: Path, notebook: Path, name: str, question: str) -> list[dict[str, Any]]:

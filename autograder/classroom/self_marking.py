@@ -16,7 +16,14 @@ from nbgrader.utils import is_grade, is_solution
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
-from autograder.classroom.copy_marks import build_marks, read_key, read_solution, save_own_mark, write_marks
+from autograder.classroom.copy_marks import (
+    build_marks,
+    read_key,
+    read_model_answers,
+    read_solution,
+    save_own_mark,
+    write_marks,
+)
 from autograder.classroom.grading_settings import read_settings
 from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import ForkServerProcess
@@ -115,7 +122,8 @@ def mark(
     result = _build_result(graded, autograded)
     page = get_page_path(notebook)
     try:
-        write_atomically(page, render_feedback_page(result, autograded, PageOptions(is_own_copy=True)))
+        options = PageOptions(solutions=read_model_answers(course, notebook, result, autograded), is_own_copy=True)
+        write_atomically(page, render_feedback_page(result, autograded, options))
         write_marks(notebook, build_marks(result, autograded, content, read_marks(notebook)))
     except OSError as error:
         raise GradlabError(

@@ -420,7 +420,7 @@ hint(
 # ## A good place to stop
 #
 # Views, masks, `gather`, a loss and NumPy come next. When you come back, your variables may be gone: choose *Run > Run
-# All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Views, copies and writing through them

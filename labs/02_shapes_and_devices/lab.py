@@ -375,7 +375,8 @@ print(f"right: {matches.float().mean():.1%}")
 # ## A good place to stop
 #
 # Your network is back at 88%. Attention and devices come next. When you come back, your variables may be gone: choose
-# *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs the cells it
+# needs.
 
 # %% [markdown]
 # ## Attention

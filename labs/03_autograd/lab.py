@@ -545,8 +545,8 @@ except NotImplementedError:
 # longer has one factor for each input: it has one for each pair of an output element and an input element. The next
 # section shows what a node does with such a matrix of factors.
 #
-# When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which
-# runs the cells it needs.
+# When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run
+# before*), or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## From many outputs: vector-Jacobian products

@@ -432,7 +432,8 @@ except NotImplementedError:
 # ## A good place to stop
 #
 # Next, you'll train a new head on a frozen trunk, and cut a long history. When you come back after a break, the kernel
-# may have restarted: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# may have restarted: choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*,
+# which runs the cells it needs.
 
 # %% [markdown]
 # ## Frozen parts

@@ -743,8 +743,8 @@ for text in (
 # The second half begins with a symptom: a layer trains well when it's called once, but when a loss compares its results
 # for two versions of each image, `backward` fails. Such a layer writes to rows of its input, or to a running average.
 # You'll repair the first with `replace_rows` and the second with `scale_by_average`, and then a function in which
-# someone silenced an error. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*,
-# or press *Check*, which runs the cells it needs.
+# someone silenced an error. When you come back, your variables may be gone: choose *Run > Run All Above Selected Cell*
+# (in Colab, *Runtime > Run before*), or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Writing to part of a tensor: history and views

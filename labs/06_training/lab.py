@@ -427,8 +427,8 @@ hint(
 # ## A good place to stop
 #
 # You've written a loop, a module and an optimizer. Next come accumulation, early stopping and the digits script. When
-# you return, your variables may be gone: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the
-# cells it needs.
+# you return, your variables may be gone: choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*),
+# or press *Check*, which runs the cells it needs.
 
 # %% [markdown]
 # ## Accumulation that is exact

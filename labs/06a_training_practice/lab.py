@@ -378,7 +378,8 @@ hint(
 #
 # You can now check a network before a run, choose its rate, and measure it without leaving a trace. Next come a run
 # that stops in the middle and a list of what to check when a run fails. When you come back, your variables may be gone:
-# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs the cells it needs.
+# choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs the cells
+# it needs.
 
 # %% [markdown]
 # ## Stopping in the middle

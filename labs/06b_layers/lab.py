@@ -493,7 +493,7 @@ except NotImplementedError:
 # ## A good place to stop
 #
 # Stop for the day if you like. When you come back, your variables may be gone: choose *Run > Run All Above Selected
-# Cell*, or press *Check*, which runs the cells it needs.
+# Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs the cells it needs.
 #
 # ## Looking inside
 #

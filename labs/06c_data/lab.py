@@ -494,7 +494,7 @@ print([item.item() for item in DataLoader(Stream(), batch_size=1, **two_workers)
 # ## A good place to stop
 #
 # Stop for the day if you like. When you come back, your variables may be gone: choose *Run > Run All Above Selected
-# Cell*, or press *Check*, which runs the cells it needs.
+# Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs the cells it needs.
 #
 # ## While the step runs
 #

@@ -514,7 +514,7 @@ with memory.watch(reader, scans, digits) as validation:
 #
 # You can now add up the memory that training needs and say what keeps it alive. The second half is about reducing it:
 # with a batch that fits, and with checkpointing. After a break, your variables may be gone: choose *Run > Run All Above
-# Selected Cell*, or press *Check*, which runs what it needs.
+# Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## When it runs out

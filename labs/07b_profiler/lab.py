@@ -439,7 +439,8 @@ hint(
 #
 # You can find the slow region of a step on a CPU. The second half is about the file that a profile can write, and about
 # a second clock: that of a GPU, which works while your program has moved on. After a break, the notebook has lost all
-# its variables: choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# its variables: choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which
+# runs what it needs.
 
 # %% [markdown]
 # ## A trace is a file

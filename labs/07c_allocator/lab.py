@@ -541,7 +541,7 @@ else:
 #
 # You can say what the allocator does, and which line is responsible for a peak. Next you reduce that peak: you shrink,
 # move or recompute what the graph keeps for the backward pass. After a break, Python has forgotten everything. Choose
-# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## What autograd keeps, and in what form

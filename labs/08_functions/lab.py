@@ -544,8 +544,8 @@ hint(
 # ## A good place to stop
 #
 # You can write a derivative that keeps its digits. Next you write a test for derivatives, and then you use
-# `torch.func`. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press
-# *Check*, which runs what it needs.
+# `torch.func`. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell* (in Colab,
+# *Runtime > Run before*), or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Testing a derivative

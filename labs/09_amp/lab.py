@@ -391,7 +391,8 @@ hint(
 #
 # You know the formats, what autocast casts, and what's lost in the backward pass. The second half is about loss
 # scaling, the whole step, and weights that stop changing. After a break, the notebook has lost all its variables:
-# choose *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs what it
+# needs.
 
 # %% [markdown]
 # ## Loss scaling

@@ -526,8 +526,8 @@ print(names_of(compiled_model))
 # ## A good place to stop
 #
 # You know what is captured, what breaks a graph, and what makes Dynamo compile again. Next come saving, speed and
-# export. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell*, or press *Check*,
-# which runs what it needs.
+# export. After a break, Python has forgotten everything. Choose *Run > Run All Above Selected Cell* (in Colab, *Runtime
+# > Run before*), or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Saving a compiled model

@@ -389,7 +389,7 @@ hint(
 #
 # You can reduce over ranks, and average gradients as DDP does. The second half is about when that average is right, who
 # gets which sample, and what isn't averaged. When you return after a break, Python has forgotten everything. Choose
-# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Is it the gradient of the large batch?

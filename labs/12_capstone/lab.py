@@ -410,7 +410,7 @@ for compiling in (False, True):
 #
 # You have a script made of your own parts. The second half is about bugs: in other people's loops, in a function to
 # fix, and in steps that only a test can judge. When you return after a break, Python has forgotten everything. Choose
-# *Run > Run All Above Selected Cell*, or press *Check*, which runs what it needs.
+# *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run before*), or press *Check*, which runs what it needs.
 
 # %% [markdown]
 # ## Twelve loops

@@ -48,7 +48,7 @@ def test_a_student_begins_checks_selects_predicts_resets_and_is_marked(student: 
     expect(work).to_contain_text("ready to mark")
     expect(find_card(page)).not_to_have_class(re.compile("gradlab-stale"))
     expect(find_card(page)).to_contain_text(
-        "1 of 1 check passed so far; not done yet: 3 more run when it's marked, for 2 points in all"
+        "1 of 1 check passed so far; not done yet: 3 more run when it's marked, 1 of them required, for 2 points in all"
     )
     expect(find_card(page)).to_contain_text("This lab: 0 of 5 points, 2 more ready to mark")
     expect(find_card(page).get_by_role("button", name="Mark it now")).to_be_visible()
@@ -131,7 +131,7 @@ def test_a_cell_that_misses_names_after_a_restart_says_what_to_run(grader_free_s
     """Slow: starts JupyterLab and a kernel, twice."""
     page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")
     expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
-    check = page.locator(".jp-Notebook .jp-Cell").filter(has_text="with check(").first
+    check = page.locator(".jp-Notebook .jp-Cell").filter(has_text="# @title Check: ").first
     advice = check.get_by_text("Run > Run All Above Selected Cell")
     check.click()
     page.keyboard.press("Escape")

@@ -15,7 +15,7 @@ from tests.lab_server import LabServer, run_lab_server
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 NOTEBOOK = "01_squares.ipynb"
-IMPORTS, EXERCISE, CHECK = "import torch", "def sum_of_squares", "with check("  # first lines: cells are folded
+IMPORTS, EXERCISE, CHECK = "import torch", "def sum_of_squares", "# @title Check: "  # first lines: cells are folded
 WRONG, RIGHT = "return x.sum() ** 2", "return (x * x).sum()"
 LABEL, HIDDEN = "3 and 4 give 25, a 0-dim tensor", "an empty tensor gives zero"
 
@@ -51,7 +51,9 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     verdict = notebook.run(CHECK)
     expect(find_row(verdict, LABEL)).to_contain_text(re.compile("your result is 49.*expected: 25"))
     expect(find_word(verdict, LABEL)).to_have_text("fail")
-    expect(verdict).to_contain_text("0 of 1 check passed here; 3 more run when it's marked, for 2 points in all")
+    expect(verdict).to_contain_text(
+        "0 of 1 check passed here; 3 more run when it's marked, 1 of them required, for 2 points in all"
+    )
     red = read_color(find_word(verdict, LABEL))
 
     notebook.rewrite_last_line(EXERCISE, RIGHT)
@@ -60,7 +62,7 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
     expect(find_word(verdict, LABEL)).to_have_text("pass")
     expect(find_row(verdict, LABEL)).not_to_contain_text("your result")
     expect(verdict).to_contain_text(
-        "1 of 1 check passed so far; not done yet: 3 more run when it's marked, for 2 points in all"
+        "1 of 1 check passed so far; not done yet: 3 more run when it's marked, 1 of them required, for 2 points in all"
     )
     expect(find_word(verdict, HIDDEN)).to_have_text("later")
     green = read_color(find_word(verdict, LABEL))

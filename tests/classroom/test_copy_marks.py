@@ -9,8 +9,16 @@ import pytest
 
 from autograder.authoring.course_folder import build_course, read_course
 from autograder.base.errors import GradlabError
-from autograder.classroom.copy_marks import build_marks, read_key, read_solution, save_own_mark, write_marks
+from autograder.classroom.copy_marks import (
+    build_marks,
+    read_key,
+    read_model_answers,
+    read_solution,
+    save_own_mark,
+    write_marks,
+)
 from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
+from autograder.reports.feedback import PageOptions, render_feedback_page
 from labkit.mark_file import ExerciseMark, read_marks
 from labkit.outcome import Outcome
 
@@ -135,3 +143,19 @@ def test_a_question_of_a_quiz_has_to_be_answered_before_it_is_compared(small_cou
     for question in ("q2", "q9"):
         with pytest.raises(GradlabError, match="Select at least one"):
             read_key(small_course, copy, "interview", question)
+
+
+def test_the_page_of_your_own_copy_shows_the_model_answer_once_you_have_written_yours(
+    small_course: Path, write: Write
+) -> None:
+    exercise = GradedCellResult(name="why", points=None, worth=1.0, by_hand=True)
+    result = SubmissionResult(student="me", lab=LAB, points=0, worth=1.0, exercises=(exercise,))
+
+    def render(copy: Path) -> str:
+        notebook = nbformat.read(copy, as_version=4)
+        solutions = read_model_answers(small_course, copy, result, notebook)
+        return render_feedback_page(result, notebook, PageOptions(solutions=solutions, is_own_copy=True))
+
+    unwritten, written = render(write("no exercise", "")), render(write("why", "Because."))
+    assert "A model answer" not in unwritten and "Two numbers of one sign." not in unwritten
+    assert "A model answer" in written and "Two numbers of one sign." in written

@@ -223,18 +223,18 @@ def test_a_card_says_beforehand_which_checks_are_required_even_of_those_that_run
     assert verdict._repr_mimebundle_()["text/html"].count("(required)") == 2
 
 
-def test_what_passes_here_is_not_done_while_hidden_checks_have_not_run() -> None:
+def test_passing_is_not_done_while_hidden_checks_have_not_run() -> None:
     verdict = replace(make_verdict(GOOD), required=LATER[:1])
     words = "1 of 1 check passed so far; not done yet: 2 more run when it's marked, 1 of them required, for 4 points"
     assert repr(verdict).startswith(f"row_softmax: {words}")
-    head = read_page_text(head_of(render_html(verdict)))
+    head = read_page_text(cut_head(render_html(verdict)))
     assert words in head and "◐" in head and "✓" not in head
     assert repr(make_verdict(GOOD, later=())).startswith("row_softmax: done: 1 of 1 check passed, 4 of 4 points\n")
-    assert "✓" in head_of(render_html(make_verdict(GOOD, later=())))
-    assert "✗" in head_of(render_html(make_verdict(GOOD, BAD)))
+    assert "✓" in cut_head(render_html(make_verdict(GOOD, later=())))
+    assert "✗" in cut_head(render_html(make_verdict(GOOD, BAD)))
 
 
-def head_of(html: str) -> str:
+def cut_head(html: str) -> str:
     return html[html.index('<div class="gradlab-card-head">') : html.index('<div class="gradlab-check ')]
 
 
@@ -246,5 +246,5 @@ def test_the_card_of_a_quiz_has_each_question_once_and_says_where_the_answers_ar
 
 def test_a_card_says_if_it_is_about_an_earlier_definition() -> None:
     verdict = replace(make_verdict(GOOD), failed_since=True)
-    for shown in (repr(verdict), head_of(render_html(verdict))):
+    for shown in (repr(verdict), cut_head(render_html(verdict))):
         assert "your cell has failed since" in shown
