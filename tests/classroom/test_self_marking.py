@@ -2,14 +2,16 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from autograder.authoring.course_folder import read_course, read_labs
-from autograder.classroom.self_marking import serve
+from autograder.classroom.self_marking import mark, read_course_settings, serve
 from autograder.demo.students import fill_notebook
 from autograder.forkserver.server_process import start_fork_server_process
+from autograder.workers.task_grading import ForkServers
 from labkit.mark_file import get_page_path, read_marks
 
 LAB = "01_squares"
@@ -69,3 +71,35 @@ def test_each_step_of_a_mark_is_reported_once_under_a_name_that_the_student_know
     assert {step["exercise"] for step in progress} >= {
         cell["metadata"]["gradlab"]["exercise"] for cell in code if cell["metadata"]["gradlab"]["kind"] == "check"
     }
+
+
+SPIN = """import time
+spent = []
+def sum_of_squares(x):
+    end = time.process_time() + 1.5
+    while not spent and time.process_time() < end:
+        pass
+    spent.append(True)
+    return (x * x).sum()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("is_busy", "points"), [(True, 2.0), (False, 0.0)])
+def test_a_right_answer_gets_more_time_on_a_busy_machine(
+    small_course: Path, tmp_path: Path, is_busy: bool, points: float
+) -> None:
+    """Slow: a fork server starts. Each check uses more processor time than the limit, and less than four times that."""
+    (lab,) = read_labs(read_course(small_course))
+    copy = tmp_path / LAB / f"{LAB}.ipynb"
+    copy.parent.mkdir()
+    copy.write_text(json.dumps(fill_notebook(lab, {"sum_of_squares": SPIN})))
+    settings = read_course_settings(small_course)
+    settings = replace(settings, timeouts=replace(settings.timeouts, check=1.0))
+    fork_servers: ForkServers = {}
+    try:
+        marked = mark(small_course, copy, settings, fork_servers, is_busy=lambda: is_busy)
+    finally:
+        for server in fork_servers.values():
+            server.close()
+    assert marked.points == points
