@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +61,9 @@ def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
         from nbgrader.exchange import ExchangeFactory
     except ImportError:  # a student at home may have only labkit
         return None
-    course, lab = str(workspace.config.CourseDirectory.get("course_id", "")), notebook.stem
+    course, lab = workspace.find_class_course(notebook.parent), notebook.stem
+    if not course or lab != notebook.parent.name:
+        return None
     exchange = ExchangeFactory(config=workspace.config).exchange(config=workspace.config)
     mirror = getattr(exchange, "mirror", None)  # of HubExchange
     target = ClassExchange(
@@ -74,8 +76,7 @@ def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
         functools.partial(mirror.fetch_pages, course, lab) if mirror else None,
     )
     offered = target.exchange / course / "outbound" / target.lab
-    is_fetched = notebook.parent == workspace.fetched_folder / target.lab
-    return target if course and is_fetched and offered.is_dir() else None
+    return target if offered.is_dir() else None
 
 
 async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = WAIT_SECONDS) -> dict[str, Any]:
@@ -110,16 +111,50 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
             with contextlib.suppress(ExchangeRefusal):  # the exchange may be starting again
                 await asyncio.to_thread(target.fetch_pages)
         if page.exists():
-            text = page.read_text(encoding="utf-8")
-            if reason := UNMARKED.search(text):
-                return {"words": f"Submitted. {html.unescape(reason[1])}", "marked": False}
-            kept_page = get_page_path(notebook)
-            kept_page.parent.mkdir(exist_ok=True)
-            kept_page.write_text(text, encoding="utf-8")
-            mark = MARK.search(text)
-            return {"words": f"Submitted, and marked: {mark[1]}" if mark else "Submitted, and marked.", "marked": True}
+            state = _keep_page(page, notebook)
+            if state.reason:
+                return {"words": f"Submitted. {state.reason}", "marked": False}
+            words = f"Submitted, and marked: {state.mark}" if state.mark else "Submitted, and marked."
+            return {"words": words, "marked": True}
         await asyncio.sleep(POLL_SECONDS)
     return {"words": LATER, "marked": False}
+
+
+@dataclass(frozen=True)
+class SubmissionState:
+    """What is known of a student's newest submission of a lab."""
+
+    time: str = ""
+    """As the exchange has it."""
+    has_mark: bool = False
+    mark: str = ""
+    """The points, in words."""
+    reason: str = ""
+    """Why it isn't marked."""
+
+
+def read_submission_state(target: ClassExchange, notebook: Path) -> SubmissionState | None:
+    """Read the state of the newest submission, and keep its feedback page. None if nothing was submitted."""
+    submissions = _list_cached(target)
+    if not submissions:
+        return None
+    if target.fetch_pages:
+        target.fetch_pages()
+    page = _get_page_path(target, submissions[-1])
+    state = _keep_page(page, notebook) if page.exists() else SubmissionState()
+    return replace(state, time=(submissions[-1] / "timestamp.txt").read_text(encoding="utf-8").strip())
+
+
+def _keep_page(page: Path, notebook: Path) -> SubmissionState:
+    """Read a feedback page, and keep it where a mark's page is, unless it only says why there's no mark."""
+    text = page.read_text(encoding="utf-8")
+    if reason := UNMARKED.search(text):
+        return SubmissionState(reason=html.unescape(reason[1]))
+    kept_page = get_page_path(notebook)
+    kept_page.parent.mkdir(exist_ok=True)
+    kept_page.write_text(text, encoding="utf-8")
+    mark = MARK.search(text)
+    return SubmissionState(has_mark=True, mark=mark[1] if mark else "")
 
 
 def _list_cached(target: ClassExchange) -> list[Path]:

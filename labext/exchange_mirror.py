@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import hashlib
 import os
 import shutil
 import tempfile
@@ -25,11 +26,16 @@ class ExchangeMirror:
 
     root: Path
 
-    def fetch_courses(self, course: str) -> None:
-        """Fetch the labs of this course; of all courses of the student if it's empty."""
-        client = connect_exchange()
-        for name in [course] if course else client.list_courses():
+    def fetch_courses(self, course: str) -> list[str]:
+        """Fetch the labs of this course; of all courses of the student if it's empty. Return the courses' names."""
+        courses = [course] if course else connect_exchange().list_courses()
+        for name in courses:
             self.fetch_labs(name)
+        return courses
+
+    def list_courses(self) -> list[str]:
+        """List the courses whose labs have been fetched, which the student may have left."""
+        return sorted(path.parent.name for path in self.root.glob("*/outbound"))
 
     def fetch_labs(self, course: str) -> None:
         """Copy the labs that are new or changed, and remove those that are no longer released."""
@@ -56,6 +62,20 @@ class ExchangeMirror:
                     os.utime(new, ns=(page.changed, page.changed))
                     os.replace(new, path)
 
+    def record_fetched_lab(self, course: str, lab: str) -> None:
+        """Record that the student has got the mirror's present version of a lab."""
+        with self._lock_course(course) as folder:
+            (folder / "fetched").mkdir(exist_ok=True)
+            (folder / "fetched" / lab).write_text(_digest_folder(folder / "outbound" / lab), encoding="utf-8")
+
+    def has_newer_version(self, course: str, lab: str) -> bool:
+        """Return whether the lab's files have changed since the student got them."""
+        folder = self.root / course
+        with contextlib.suppress(FileNotFoundError):
+            fetched = (folder / "fetched" / lab).read_text(encoding="utf-8")
+            return fetched != _digest_folder(folder / "outbound" / lab)
+        return False
+
     def submit_folder(self, course: str, lab: str, folder: Path) -> Receipt:
         return connect_exchange().submit_folder(course, lab, folder)
 
@@ -80,6 +100,15 @@ class ExchangeMirror:
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
+
+
+def _digest_folder(folder: Path) -> str:
+    """Compute what changes with the name or the content of any file. A lab that is released again may be unchanged."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+        digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def find_mirror() -> Path:

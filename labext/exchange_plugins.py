@@ -35,6 +35,8 @@ def configure_student(c: Any) -> None:
     }
     for part, name in kinds.items():
         setattr(c.ExchangeFactory, part, f"{__name__}.{name}")
+    # Two courses may have labs of the same name. A student who joins another course keeps the folders they have.
+    c.Exchange.path_includes_course = True
     if course := os.environ.get(COURSE):
         c.CourseDirectory.course_id = course
 
@@ -84,6 +86,13 @@ class HubFetchAssignment(HubExchange, nbgrader_exchange.ExchangeFetchAssignment)
             with self.report_refusal():
                 self.mirror.fetch_labs(self.coursedir.course_id)
         super().init_src()
+
+    def copy_files(self) -> None:
+        course, lab = self.coursedir.course_id, self.coursedir.assignment_id
+        has_notebook = Path(self.dest_path, f"{lab}.ipynb").exists()  # then only other files are missing
+        super().copy_files()
+        if not has_notebook:
+            self.mirror.record_fetched_lab(course, lab)
 
 
 class HubFetchFeedback(HubExchange, nbgrader_exchange.ExchangeFetchFeedback):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from dataclasses import asdict
 from pathlib import Path
@@ -11,13 +12,14 @@ from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from labext.class_labs import read_offered_courses
 from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
 from labext.grader_process import GraderProcess, GraderUnavailable
 from labext.lab_page import LabPageHandler
 from labext.workspace import Workspace
 from labkit.lab_progress import WorkState
 from labkit.mark_file import get_page_path, read_marks
-from labkit.notebook_progress import parse_progress, read_progress, read_start_page
+from labkit.notebook_progress import GLOSSARY, START, parse_progress, read_progress, read_start_page
 from labkit.untrusted_json import DAMAGED
 
 MAX_BYTES = 20_000_000  # of a notebook sent by the browser
@@ -49,19 +51,34 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
 
 
 class CourseHandler(APIHandler):
-    """GET: {title, about, labs} for JupyterLab's folder. Each lab has `changed`, the time it was last saved."""
+    """GET: {title, about, pages, labs, courses, problem} for JupyterLab's folder.
+
+    `pages` are those of the course's own pages that are here. Each lab has `changed`, the time it was last saved. In a
+    class, `courses` are the student's, and `problem` is why what they offer isn't known.
+    """
 
     def initialize(self, workspace: Workspace) -> None:
         self.workspace = workspace
 
     @web.authenticated
-    def get(self) -> None:
-        folder = self.workspace.root
-        labs = []
-        for lab in read_progress(folder):
+    async def get(self) -> None:
+        root = self.workspace.root
+        offered = await asyncio.to_thread(read_offered_courses, self.workspace)
+        labs = [lab for course in offered.courses for lab in course.labs]
+        known = {lab["path"] for lab in labs}
+        for lab in read_progress(root):
             with contextlib.suppress(*DAMAGED):  # a lab that can't be shown doesn't hide the others
-                labs.append(lab.as_dict() | {"changed": _read_change_time(folder / lab.path)})
-        self.finish(asdict(read_start_page(folder)) | {"labs": labs})
+                labs += [lab.as_dict()] if lab.path not in known else []
+        page = read_start_page(root)
+        if not page.title and len(offered.courses) == 1:
+            page = offered.courses[0].named_page
+        answer = {
+            "pages": [name for name in (START, GLOSSARY) if (root / name).is_file()],
+            "labs": [lab | {"changed": _read_change_time(root / lab["path"])} for lab in labs],
+            "courses": [course.as_dict() for course in offered.courses],
+            "problem": offered.problem,
+        }
+        self.finish(asdict(page) | answer)
 
 
 class StateHandler(APIHandler):

@@ -1,6 +1,6 @@
-"""GET /gradlab/labs/LAB: opens a lab's notebook. A lab that isn't there yet is fetched from the class's exchange first.
+"""/gradlab/labs/LAB: opens a lab's notebook. A lab that isn't there yet is fetched from the class's exchange first.
 
-A link of a learning management system leads here, and so can any other page that knows a lab's name.
+The course's home fetches labs here. A link of a learning management system leads here, too.
 """
 
 from __future__ import annotations
@@ -8,7 +8,8 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from pathlib import Path
+import shutil
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -27,7 +28,10 @@ class LabFetchError(Exception):
 
 
 class LabPageHandler(JupyterHandler):
-    """GET labs/LAB, with `course` if the user is in several: redirects to the notebook."""
+    """A lab, with `course` if the user is in several.
+
+    GET redirects to the notebook. POST {renew} returns its {path}, and with `renew`, gets the present version first.
+    """
 
     lock = asyncio.Lock()
 
@@ -37,23 +41,39 @@ class LabPageHandler(JupyterHandler):
     @web.authenticated
     async def get(self, lab: str) -> None:
         refuse_parts_of_pages(self)
-        course = self.get_argument("course", "") or str(self.workspace.config.CourseDirectory.get("course_id", ""))
-        if not all(NAME.fullmatch(name) for name in (lab, course or "none")):
-            raise web.HTTPError(404, "there's no such lab")
-        notebook = find_lab_folder(self.workspace, course, lab) / f"{lab}.ipynb"
-        async with self.lock:  # a second click waits for the first one's copy
-            if not notebook.is_file():
-                try:
-                    await asyncio.to_thread(fetch_lab, self.workspace, course, lab)
-                except LabFetchError as error:
-                    self._report(str(error))
-                    return
-        if not notebook.is_file():
-            self._report(f"{lab} has no notebook of that name")
+        try:
+            path = await self._find_notebook(lab)
+        except LabFetchError as error:
+            self._report(str(error))
             return
         # Notebook 7 shows a notebook as a page of its own.
         view = "notebooks" if self.settings["default_url"].startswith(f"{self.base_url}tree") else "lab/tree"
-        self.redirect(url_path_join(self.base_url, view, quote(notebook.relative_to(self.workspace.root).as_posix())))
+        self.redirect(url_path_join(self.base_url, view, quote(path)))
+
+    @web.authenticated
+    async def post(self, lab: str) -> None:
+        body = self.get_json_body()
+        try:
+            path = await self._find_notebook(lab, isinstance(body, dict) and body.get("renew") is True)
+        except LabFetchError as error:
+            self.set_status(409)
+            self.finish({"message": f"{error}."})
+            return
+        self.finish({"path": path})
+
+    async def _find_notebook(self, lab: str, renew: bool = False) -> str:
+        """Return the notebook's path, relative to the root. Raises LabFetchError if it can't be fetched."""
+        course = self.get_argument("course", "") or self.workspace.course_id
+        if not all(NAME.fullmatch(name) for name in (lab, course or "none")):
+            raise web.HTTPError(404, "there's no such lab")
+        folder = self.workspace.get_class_folder(course) / lab
+        notebook = folder / f"{lab}.ipynb"
+        async with self.lock:  # a second click waits for the first one's copy
+            if renew or not notebook.is_file():
+                await asyncio.to_thread(replace_lab if renew else fetch_lab, self.workspace, course, lab)
+        if not notebook.is_file():
+            raise LabFetchError(f"{lab} has no notebook of that name")
+        return notebook.relative_to(self.workspace.root).as_posix()
 
     def _report(self, problem: str) -> None:
         """Show why there is no notebook. Jupyter's own page for this status shows no message."""
@@ -62,11 +82,23 @@ class LabPageHandler(JupyterHandler):
         self.finish(self.render_template("error.html", **values))
 
 
-def find_lab_folder(workspace: Workspace, course: str, lab: str) -> Path:
-    """Return where nbgrader puts this lab."""
-    if workspace.config.Exchange.get("path_includes_course", False):
-        return workspace.root / course / lab
-    return workspace.root / lab
+def replace_lab(workspace: Workspace, course: str, lab: str) -> None:
+    """Fetch the present version of a lab. The student's folder is kept under another name.
+
+    Raises LabFetchError if it can't be fetched. Then the folder has its name again.
+    """
+    folder = workspace.get_class_folder(course) / lab
+    kept = folder.with_name(f"{lab} until {datetime.now():%Y-%m-%d %H.%M.%S}")
+    try:
+        folder.rename(kept)
+    except OSError as error:
+        raise LabFetchError(f"{folder.name} can't be renamed: {error.strerror}") from None
+    try:
+        fetch_lab(workspace, course, lab)
+    except LabFetchError:
+        shutil.rmtree(folder, ignore_errors=True)
+        kept.rename(folder)
+        raise
 
 
 def fetch_lab(workspace: Workspace, course: str, lab: str) -> None:

@@ -59,10 +59,23 @@ class Workspace:
         return (self.root, self.course / COPIES) if self.course else (self.root,)
 
     @property
-    def fetched_folder(self) -> Path:
-        """The folder in which `nbgrader fetch_assignment` puts labs."""
-        course = str(self.config.CourseDirectory.get("course_id", ""))
-        return self.root / course if self.config.Exchange.get("path_includes_course", False) else self.root
+    def course_id(self) -> str:
+        """The class's course by nbgrader's configuration; empty if it names none, as for a student of several."""
+        return str(self.config.CourseDirectory.get("course_id", ""))
+
+    @property
+    def has_course_folders(self) -> bool:
+        """Whether `nbgrader fetch_assignment` puts the labs of each course into a folder of its own."""
+        return self.course is None and bool(self.config.Exchange.get("path_includes_course", False))
+
+    def get_class_folder(self, course: str) -> Path:
+        """Return the folder in which `nbgrader fetch_assignment` puts the labs of a class's course."""
+        return self.root / course if self.has_course_folders else self.root
+
+    def find_class_course(self, lab_folder: Path) -> str:
+        """Return the course in whose class folder this lab is; empty if it isn't in one."""
+        course = lab_folder.parent.name if self.has_course_folders else self.course_id
+        return course if course and lab_folder.parent == self.get_class_folder(course) else ""
 
     def has_grader(self, lab: str) -> bool:
         """Return whether the course here can mark this lab itself."""
@@ -75,13 +88,14 @@ class Workspace:
             path: Relative to root, as the browser sends it.
 
         Returns:
-            The notebook, with links resolved, if it's PARENT/LAB/LAB.ipynb with PARENT in `lab_parents`, else None.
+            The notebook, with links resolved, if it's PARENT/LAB/LAB.ipynb with PARENT in `lab_parents` or the folder
+            of a class's course, else None.
         """
         copy = self.resolve_path(path)
         if copy is None or copy.suffix != ".ipynb" or copy.parent.name != copy.stem or not self.lab_parents:
             return None
         parent = copy.parent.parent
-        return copy if parent in self.lab_parents or parent == self.fetched_folder else None
+        return copy if parent in self.lab_parents or self.find_class_course(copy.parent) else None
 
     def resolve_path(self, path: str) -> Path | None:
         """Resolve a path from the browser; None if it leads out of the root."""

@@ -26,6 +26,7 @@ PREDICTION = "gradlab_prediction"  # metadata key of a cell that asks for a pred
 MAX_QUESTION = 90  # characters of a prediction's question in a list
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due again
 START = "00_start_here.ipynb"
+GLOSSARY = "00_glossary.ipynb"
 WORK = (WorkKind.EXERCISE, WorkKind.QUESTION)  # kinds of cell that a student writes
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from jupyterhub.services.service import Service
 import labext
 from autograder.base.processors import count_processors
 from autograder.hub.containers import configure_servers, connect_services
+from autograder.hub.first_page import TEMPLATES, choose_first_page, list_course_pages
 from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
 from autograder.hub.lti_configuration import build_grades_services, configure_lti_login
 from autograder.hub.programs import find_node, find_proxy
@@ -28,13 +28,14 @@ from autograder.hub.services import (
     has_culler,
     has_desk_service,
 )
-from autograder.hub.settings import Hub
+from autograder.hub.settings import Hub, Interface
 from labext.exchange_client import URL
 from labkit.start import build_jupyter_environment
 
 PASSWORD = "GRADLAB_HUB_PASSWORD"  # environment variable: a demo's password
 COURSE = "GRADLAB_COURSE"  # as in labext.exchange_plugins, which imports nbgrader
 STUDENT_CONFIG = Path(str(labext.__file__)).parent / "etc" / "hub"
+FIRST_PAGES = {Interface.LAB: "/lab", Interface.NOTEBOOK: "/tree"}
 START_SECONDS = 300  # a class starts its servers at the same time
 # Homes that other users can't read.
 ADD_USER = ("useradd", "--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash")
@@ -77,25 +78,16 @@ def _configure_places(c: Any, hub: Hub) -> None:
 
 def _configure_pages(c: Any, hub: Hub) -> None:
     """Configure the first pages, and the proxy through which browsers get all of them."""
-    pages = {}
-    for course in hub.courses:
-        pages[get_teacher_group(course.name)] = f"/services/{get_teaching_service(course.name)}/lab"
-        pages[get_assistant_group(course.name)] = f"/services/{get_desk_service(course.name)}/gradlab/desk/"
-    c.JupyterHub.default_url = lambda handler: _choose_first_page(handler.current_user, pages)
+    names = [course.name for course in hub.courses]
+    c.JupyterHub.default_url = lambda handler: choose_first_page(handler.current_user, names)
+    c.JupyterHub.template_paths = [*c.JupyterHub.get("template_paths", []), str(TEMPLATES)]
+    c.JupyterHub.template_vars = {
+        **c.JupyterHub.get("template_vars", {}),
+        "course_pages": lambda user: list_course_pages(user, names),
+    }
     node, proxy = find_node(), find_proxy(hub.proxy)
     if node and proxy:
         c.ConfigurableHTTPProxy.command = [str(node), str(proxy)]
-
-
-def _choose_first_page(user: Any, pages: Mapping[str, str]) -> str:
-    """Return the page that a user sees after login: a teacher's is in the course. Empty for the user's own server.
-
-    Args:
-        user: The hub's; None before login.
-        pages: By group.
-    """
-    groups = [group.name for group in user.groups] if user else []
-    return next((pages[name] for name in groups if name in pages), "")
 
 
 def _configure_login(c: Any, hub: Hub) -> None:
@@ -111,7 +103,7 @@ def _configure_login(c: Any, hub: Hub) -> None:
 def _configure_students(c: Any, hub: Hub) -> None:
     """Configure everyone's own server: JupyterLab with the course panel and the exchange over HTTP."""
     c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
-    c.Spawner.default_url = "/lab"
+    c.Spawner.default_url = FIRST_PAGES[hub.interface]
     c.Spawner.start_timeout = c.Spawner.http_timeout = START_SECONDS
     if hub.containers is None or hub.containers.spawner == "docker":
         c.JupyterHub.concurrent_spawn_limit = count_processors()  # servers start on the hub's machine

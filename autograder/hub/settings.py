@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import urlsplit
@@ -48,6 +49,13 @@ def _check_course_names(courses: dict[str, CourseSettings]) -> dict[str, CourseS
 Users = Annotated[tuple[str, ...], AfterValidator(_check_users)]
 
 
+class Interface(StrEnum):
+    """What students work in: JupyterLab or Jupyter Notebook 7."""
+
+    LAB = "lab"
+    NOTEBOOK = "notebook"
+
+
 class CourseSettings(StrictModel):
     """A table `[courses.NAME]`; NAME is `course_id` in the course's nbgrader_config.py."""
 
@@ -76,6 +84,8 @@ class HubFile(StrictModel):
     """Where browsers reach the hub."""
     internal_port: int = Field(default=8081, ge=1024, le=65535 - INTERNAL_PORTS - 1)
     """The first of the ports on 127.0.0.1 that the hub and its services use."""
+    interface: Interface = Interface.LAB
+    """What students work in."""
     demo: bool = False
     """Whether everyone shares one system user and one password: for trying it, on this machine only."""
     containers: ContainerSettings | None = None
@@ -128,6 +138,7 @@ class Hub:
     folder: Path
     address: str
     internal_port: int
+    interface: Interface
     is_demo: bool
     exchange_user: str
     creates_accounts: bool
@@ -172,6 +183,7 @@ def read_settings(path: str | Path) -> Hub:
         folder=path.parent,
         address=file.address,
         internal_port=file.internal_port,
+        interface=file.interface,
         is_demo=file.demo,
         exchange_user=file.exchange_user,
         creates_accounts=file.create_accounts,

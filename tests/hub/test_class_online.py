@@ -47,13 +47,13 @@ def test_a_student_fetches_submits_and_gets_a_mark_that_no_one_else_sees(hub: Ru
     answer = ana.post(f"{base}assignments/fetch", {"course_id": COURSE, "assignment_id": LAB}, base)
     assert [each["status"] for each in answer.json()["value"]] == ["fetched"]
     home = hub.folder / "homes" / "ana"
-    notebook = home / LAB / f"{LAB}.ipynb"
+    notebook = home / COURSE / LAB / f"{LAB}.ipynb"
     assert notebook.read_bytes() == (hub.course / "release" / LAB / f"{LAB}.ipynb").read_bytes()
     assert [lab["name"] for lab in ana.get(f"{base}gradlab/course").json()["labs"]] == [LAB]
 
     (lab,) = read_labs(read_course(hub.course))
     notebook.write_text(json.dumps(fill_notebook(lab, collect_reference(lab))))
-    mark = ana.post(f"{base}gradlab/mark", {"path": f"{LAB}/{LAB}.ipynb", "agreed": True}, base).json()
+    mark = ana.post(f"{base}gradlab/mark", {"path": f"{COURSE}/{LAB}/{LAB}.ipynb", "agreed": True}, base).json()
     if not mark["marked"]:  # the watch was still starting
         assert mark["words"] == LATER
         wait_for_page(hub, ana)
@@ -63,7 +63,7 @@ def test_a_student_fetches_submits_and_gets_a_mark_that_no_one_else_sees(hub: Ru
     assert submitted["submissions"][0]["notebooks"][0]["has_exchange_feedback"]  # type: ignore[index]
     answer = ana.post(f"{base}assignments/fetch_feedback", {"course_id": COURSE, "assignment_id": LAB}, base)
     assert answer.json()["success"]
-    (page,) = (home / LAB / "feedback").glob(f"*/{LAB}.html")
+    (page,) = (home / COURSE / LAB / "feedback").glob(f"*/{LAB}.html")
     assert "2 of 2 points" in page.read_text()
 
     assert_others_see_nothing(hub, page.read_bytes())

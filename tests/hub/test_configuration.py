@@ -64,6 +64,31 @@ def test_a_teacher_begins_in_the_course_and_a_student_in_their_own_server(folder
     assert choose(SimpleNamespace(current_user=None)) == ""
 
 
+def test_a_user_with_several_places_begins_on_the_page_that_leads_to_them(folder: Path) -> None:
+    path = folder / "hub.toml"
+    path.write_text(path.read_text() + 'assistants = ["eve"]\n')
+    config = read_configuration(folder).JupyterHub
+    teacher = make_user("formgrade-chemistry", "assist-physics", "formgrade-physics")
+    student = make_user("assist-chemistry", "nbgrader-physics")
+    for user in (teacher, student):
+        assert config.default_url(SimpleNamespace(current_user=user)) == "/hub/home"
+    list_pages = config.template_vars["course_pages"]
+    assert list_pages(teacher) == [
+        ("physics", "/services/teach-physics/lab"),
+        ("chemistry", "/services/teach-chemistry/lab"),
+    ]
+    assert list_pages(student) == [("chemistry: answers to mark", "/services/desk-chemistry/gradlab/desk/")]
+    assert list_pages(make_user("nbgrader-physics")) == []
+
+
+@pytest.mark.parametrize(("interface", "page"), [("", "/lab"), ("lab", "/lab"), ("notebook", "/tree")])
+def test_students_work_in_the_interface_of_the_settings(folder: Path, interface: str, page: str) -> None:
+    if interface:
+        path = folder / "hub.toml"
+        path.write_text(f'interface = "{interface}"\n' + path.read_text())
+    assert read_configuration(folder).Spawner.default_url == page
+
+
 def test_services_listen_on_this_machine_at_different_ports(folder: Path) -> None:
     services = read_configuration(folder).JupyterHub.services
     urls = [service["url"] for service in services if "url" in service]

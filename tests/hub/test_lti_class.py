@@ -61,18 +61,18 @@ def test_a_link_leads_a_student_to_the_lab_and_the_mark_back(lti: LtiClass) -> N
     """Slow: a hub with services and a student's server start, and a watch imports torch."""
     release_lab(lti.hub.course, LAB)
     ana, answer = lti.launch(ANA, lti.link)
-    page = f"{lti.hub.url}/user/ana/lab/tree/{LAB}/{LAB}.ipynb"
+    page = f"{lti.hub.url}/user/ana/lab/tree/{COURSE}/{LAB}/{LAB}.ipynb"
     if answer.url != page:  # the server is still starting
         wait_until(lambda: ana.get(f"/hub/user-redirect/gradlab/labs/{LAB}").url == page, "the lab opens")
     home = lti.hub.folder / "homes" / "ana"
-    notebook = home / LAB / f"{LAB}.ipynb"
+    notebook = home / COURSE / LAB / f"{LAB}.ipynb"
     assert notebook.read_bytes() == (lti.hub.course / "release" / LAB / f"{LAB}.ipynb").read_bytes()
 
     (lab,) = read_labs(read_course(lti.hub.course))
     notebook.write_text(json.dumps(fill_notebook(lab, collect_reference(lab))))
     assert ana.get(f"/user/ana/gradlab/labs/{LAB}").url == page
     assert notebook.read_text() == json.dumps(fill_notebook(lab, collect_reference(lab)))
-    assert ana.post("/user/ana/gradlab/mark", {"path": f"{LAB}/{LAB}.ipynb", "agreed": True}, "/user/ana/").ok
+    assert ana.post("/user/ana/gradlab/mark", {"path": f"{COURSE}/{LAB}/{LAB}.ipynb", "agreed": True}, "/user/ana/").ok
     wait_until(lambda: lti.platform.scores, "the LMS has the score")
     ((column, score),) = lti.platform.scores
     assert lti.platform.columns[column]["tag"] == LAB and lti.platform.columns[column]["scoreMaximum"] == 2

@@ -69,8 +69,8 @@ def test_a_lab_is_listed_and_fetched(student: Student, exchange: ExchangeProcess
     assert (lab["assignment_id"], lab["status"]) == (LAB, "released")
     student.run("FetchAssignment")
     released = exchange.course / "outbound" / LAB
-    assert (student.work / LAB / f"{LAB}.ipynb").read_bytes() == (released / f"{LAB}.ipynb").read_bytes()
-    assert (student.work / LAB / "data" / "numbers.csv").read_text() == "1,2\n"
+    assert (student.work / COURSE / LAB / f"{LAB}.ipynb").read_bytes() == (released / f"{LAB}.ipynb").read_bytes()
+    assert (student.work / COURSE / LAB / "data" / "numbers.csv").read_text() == "1,2\n"
     mirror = student.home / "data" / "gradlab_exchange"
     assert stat.S_IMODE(mirror.stat().st_mode) == 0o700
 
@@ -88,7 +88,7 @@ def test_a_corrected_lab_replaces_the_mirrors_copy(student: Student, exchange: E
     data = exchange.course / "outbound" / LAB / "data" / "numbers.csv"
     data.write_text("3,4,5\n")
     student.run("FetchAssignment")
-    assert (student.work / LAB / "data" / "numbers.csv").read_text() == "3,4,5\n"
+    assert (student.work / COURSE / LAB / "data" / "numbers.csv").read_text() == "3,4,5\n"
     data.write_text("1,2\n")
 
 
@@ -96,7 +96,7 @@ def test_a_submission_has_the_exchanges_time_and_its_feedback_is_fetched(
     student: Student, exchange: ExchangeProcess
 ) -> None:
     student.run("FetchAssignment")
-    (student.work / LAB / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
+    (student.work / COURSE / LAB / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
     student.run("Submit")
     (copy,) = find_copies(student)
     time = (copy / "timestamp.txt").read_text()
@@ -110,10 +110,10 @@ def test_a_submission_has_the_exchanges_time_and_its_feedback_is_fetched(
     (submitted,) = student.run("List", lab="", cached=True)
     assert submitted["submissions"][0]["has_exchange_feedback"]  # type: ignore[index]
     student.run("FetchFeedback")
-    assert (student.work / LAB / "feedback" / time / f"{LAB}.html").read_text() == "your page"
+    assert (student.work / COURSE / LAB / "feedback" / time / f"{LAB}.html").read_text() == "your page"
     release_page(exchange, copy, "your other page")
     student.run("FetchFeedback")
-    assert (student.work / LAB / "feedback" / time / f"{LAB}.html").read_text() == "your other page"
+    assert (student.work / COURSE / LAB / "feedback" / time / f"{LAB}.html").read_text() == "your other page"
 
 
 def test_a_refusal_ends_the_command_in_the_exchanges_words(student: Student, caplog: pytest.LogCaptureFixture) -> None:
@@ -136,7 +136,7 @@ def test_mark_my_work_submits_and_pulls_its_page(
     monkeypatch.setenv("JUPYTER_CONFIG_PATH", str(STUDENT_CONFIG))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))  # nbgrader starts in another folder
     student.run("FetchAssignment")
-    notebook, before = student.work / LAB / f"{LAB}.ipynb", set(exchange.list_stored())
+    notebook, before = student.work / COURSE / LAB / f"{LAB}.ipynb", set(exchange.list_stored())
     target = find_class(notebook, Workspace(student.work))
     assert target is not None and target.fetch_pages is not None
 

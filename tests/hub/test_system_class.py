@@ -52,10 +52,10 @@ def submit_first(online: SystemClass) -> None:
     base = ana.open_server()
     answer = ana.post(f"{base}assignments/fetch", {"course_id": COURSE, "assignment_id": LAB}, base)
     assert answer.json()["success"], answer.text
-    notebook = get_home(online.ana) / LAB / f"{LAB}.ipynb"
+    notebook = get_home(online.ana) / COURSE / LAB / f"{LAB}.ipynb"
     (lab,) = read_labs(read_course(online.hub.course))
     notebook.write_text(json.dumps(fill_notebook(lab, collect_reference(lab))))
-    mark = ana.post(f"{base}gradlab/mark", {"path": f"{LAB}/{LAB}.ipynb", "agreed": True}, base).json()
+    mark = ana.post(f"{base}gradlab/mark", {"path": f"{COURSE}/{LAB}/{LAB}.ipynb", "agreed": True}, base).json()
     assert mark["words"] in (LATER, "Submitted, and marked: 2 of 2 points"), mark
     client = ExchangeClient(online.hub.exchange, ana.draw_token())
     wait_until(lambda: client.list_pages(COURSE, LAB), "the watch has marked the submission")
@@ -104,7 +104,7 @@ def list_secrets(online: SystemClass) -> dict[str, Path]:
         "submissions": exchange / "nbgrader" / COURSE / "inbound",
         "feedback": exchange / "nbgrader" / COURSE / "feedback",
         "home": ana,
-        "notebook": ana / LAB / f"{LAB}.ipynb",
+        "notebook": ana / COURSE / LAB / f"{LAB}.ipynb",
         "secrets": ana / ".local/share/jupyter/nbgrader_cache",
         "pages": ana / ".local/share/jupyter/gradlab_exchange",
         "server's key": ana / ".local/share/jupyter/runtime",

@@ -53,7 +53,7 @@ def test_a_student_fetches_submits_and_gets_a_mark(running: RunningHub) -> None:
     fetched = ana.post(f"{base}assignments/fetch", {"course_id": COURSE, "assignment_id": LAB}, base).json()
     assert [each["status"] for each in fetched["value"]] == ["fetched"]
     answer = (ROOT / "solutions" / LAB / f"{LAB}.ipynb").read_text()
-    path, script = f"{LAB}/{LAB}.ipynb", "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
+    path, script = f"{COURSE}/{LAB}/{LAB}.ipynb", "import sys; open(sys.argv[1], 'w').write(sys.argv[2])"
     run_inside("jupyter-ana", "python", "-c", script, path, json.dumps(json.loads(answer)))
     mark = ana.post(f"{base}gradlab/mark", {"path": path, "agreed": True}, base).json()
     if not mark["marked"]:  # the watch was still starting

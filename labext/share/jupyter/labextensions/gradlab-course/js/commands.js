@@ -112,6 +112,7 @@ export function makeCommands(lesson) {
       if (isCancelled) notify('Not marked: you cancelled it.');
       else await showErrorMessage('This notebook was not marked', error);
     }
+    if (now.course?.courses.length) await lesson.readCourse();
     await readOpen();
   }
 

@@ -4,8 +4,9 @@ export class Course {
   constructor({ ServerConnection }, { URLExt }) {
     this.connection = ServerConnection;
     this.settings = ServerConnection.makeSettings();
+    this.baseUrl = URLExt.join(this.settings.baseUrl, 'gradlab/');
     this.request = async (path, body) => {
-      const url = URLExt.join(this.settings.baseUrl, 'gradlab', path);
+      const url = this.baseUrl + path;
       const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
       const response = await ServerConnection.makeRequest(url, init, this.settings);
       const text = await response.text();
@@ -20,9 +21,19 @@ export class Course {
     return (await this.connection.makeRequest(this.pageOf(path), {}, this.settings)).ok;
   }
 
-  /** Read {title, labs}: all labs of the course, as labkit.progress reads them. */
+  /** Read {title, about, pages, labs, courses, problem}: all labs, and the courses of a class that offers more. */
   read() {
     return this.request('course');
+  }
+
+  /** Get a lab from the class's exchange: {path}. renew: whether to get the present version, and keep the old one. */
+  getLab(lab, renew = false) {
+    return this.request(addressOfLab(lab), { renew });
+  }
+
+  /** The address that gets a lab and opens it. */
+  addressOf(lab) {
+    return this.baseUrl + addressOfLab(lab);
   }
 
   /** Read the progress in one lab, as it is in the open notebook at this path. */
@@ -60,6 +71,8 @@ export class Course {
     return this.request('mark', { path, agreed });
   }
 }
+
+const addressOfLab = lab => `labs/${encodeURIComponent(lab.name)}?course=${encodeURIComponent(lab.course)}`;
 
 function parseReason(text) {
   try {

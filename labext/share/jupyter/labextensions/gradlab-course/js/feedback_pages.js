@@ -11,27 +11,27 @@ export class FeedbackPages {
     this.tabs = tabs;
     this.pageOf = pageOf;
     this.goTo = goTo;
-    this.open = new Map(); // a lab's page by the lab's name, while it is open
+    this.open = new Map(); // a lab's page by its notebook's path, while it is open
   }
 
   /** Show the latest page of this lab, {name, title}, whose notebook is at this path. */
   show(lab, path) {
     if (this.tabs.areUsed) return window.open(this.pageOf(path));
     this.refresh(lab, path);
-    const page = this.open.get(lab.name);
+    const page = this.open.get(path);
     page.isWanted = true;
     this.app.shell.activateById(page.id);
   }
 
-  hasFocus(name) {
-    return this.isOpen(name) && this.open.get(name).node.contains(document.activeElement);
+  hasFocus(path) {
+    return this.isOpen(path) && this.open.get(path).node.contains(document.activeElement);
   }
 
   /** Show it next to the notebook if there's room. Returns whether it can be seen. */
   showBeside(lab, path) {
-    if (!this.isOpen(lab.name) && !this.hasRoom) return false;
+    if (!this.isOpen(path) && !this.hasRoom) return false;
     this.refresh(lab, path);
-    return this.open.get(lab.name).isVisible;
+    return this.open.get(path).isVisible;
   }
 
   /** Whether the notebook in front is wide enough for two side by side. */
@@ -39,15 +39,15 @@ export class FeedbackPages {
     return !this.tabs.areUsed && (this.tracker.currentWidget?.node.clientWidth ?? 0) >= WIDE;
   }
 
-  isOpen(name) {
-    return Boolean(this.open.get(name) && !this.open.get(name).isDisposed);
+  isOpen(path) {
+    return Boolean(this.open.get(path) && !this.open.get(path).isDisposed);
   }
 
   refresh(lab, path) {
-    let page = this.open.get(lab.name);
-    if (!this.isOpen(lab.name)) {
+    let page = this.open.get(path);
+    if (!this.isOpen(path)) {
       page = this.createPage(lab, path);
-      this.open.set(lab.name, page);
+      this.open.set(path, page);
       const current = this.tracker.currentWidget;
       const mode = this.hasRoom ? 'split-right' : 'tab-after';
       this.app.shell.add(page, 'main', { mode, ref: current?.id, activate: false });
@@ -68,7 +68,7 @@ export class FeedbackPages {
       page.isWanted = false;
     });
     const page = new MainAreaWidget({ content });
-    page.id = `gradlab-page-${lab.name}`;
+    page.id = `gradlab-page-${path}`;
     page.title.label = `Marked: ${lab.title}`;
     page.title.closable = true;
     return page;

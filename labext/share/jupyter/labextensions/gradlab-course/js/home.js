@@ -3,7 +3,7 @@
 import { button, element, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { buildMilestoneLine } from './milestone_line.js';
-import { chooseNextLab, pointBar } from './panel.js';
+import { START, chooseNextLab, chooseTitle, describeEnd, keyOf, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
 
@@ -17,14 +17,26 @@ export function makeHome({ MainAreaWidget }, { Widget }, actions) {
   home.title.label = 'Course';
   home.title.closable = true;
 
-  /** course: {title, about, labs}. */
+  /** course: {title, about, pages, labs, courses, problem}. */
   home.showCourse = course => {
-    const page = element('article', '', { 'aria-label': course.title || 'Course' });
-    page.append(element('h1', course.title || 'Course'));
+    const title = chooseTitle(course);
+    const page = element('article', '', { 'aria-label': title });
+    page.append(element('h1', title));
     if (course.about) page.append(element('p', course.about, { class: 'gradlab-about' }));
-    const reached = course.labs.map(isPassed);
-    const line = buildMilestoneLine(course.labs, reached, course.labs.indexOf(chooseNextLab(course, null)));
-    page.append(buildStart(course, actions), ...(line ? [line] : []), buildPath(course, actions));
+    if (course.problem) page.append(element('p', `The labs may not be up to date: ${course.problem}.`, { role: 'status', class: 'gradlab-place' }));
+    // Each of several courses without a lab says so.
+    if (course.labs.length || course.courses.length < 2) page.append(buildStart(course, actions));
+    if (course.courses.length < 2) {
+      const reached = course.labs.map(isPassed);
+      const line = buildMilestoneLine(course.labs, reached, course.labs.indexOf(chooseNextLab(course, null)));
+      if (course.labs.length) page.append(...(line ? [line] : []), buildPath('The path', course.labs, course, actions));
+    } else {
+      for (const { name, title } of course.courses) {
+        page.append(buildPath(title, course.labs.filter(lab => lab.course === name), course, actions));
+      }
+      const others = course.labs.filter(lab => !lab.course);
+      if (others.length) page.append(buildPath('Other labs', others, course, actions));
+    }
     keepFocus(content.node, () => content.node.replaceChildren(page));
   };
   return home;
@@ -33,13 +45,14 @@ export function makeHome({ MainAreaWidget }, { Widget }, actions) {
 /** Where the student was, and the button that continues there. */
 function buildStart(course, actions) {
   const lab = chooseNextLab(course, null);
-  if (!lab) return element('p', course.labs.length ? 'You have done every exercise.' : 'There are no labs in this folder.', { class: 'gradlab-place' });
+  if (!lab) return element('p', describeEnd(course, 'You have done every exercise.'), { class: 'gradlab-place' });
   const words = lab.begun ? `Continue with ${lab.next_title}` : `Begin with lab ${lab.number}`;
-  const place = lab.begun ? `Lab ${lab.number}, ${lab.title}. You were there ${describeDay(lab.changed)}.` : lab.title;
+  const title = course.courses.length > 1 && lab.course ? `${course.courses.find(({ name }) => name === lab.course).title}: ${lab.title}` : lab.title;
+  const place = lab.begun ? `Lab ${lab.number}, ${title}. You were there ${describeDay(lab.changed)}.` : title;
   const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
-  const how = button('How a lab works', actions.showHow, { class: 'gradlab-how', 'data-key': 'how' });
   const row = element('div', '', { class: 'gradlab-buttons' });
-  row.append(start, how);
+  row.append(start);
+  if (course.pages.includes(START)) row.append(button('How a lab works', actions.showHow, { class: 'gradlab-how', 'data-key': 'how' }));
   const section = element('div', '', { class: 'gradlab-place' });
   section.append(element('p', place, { class: 'gradlab-small' }), row);
   return section;
@@ -50,13 +63,16 @@ function describeDay(seconds) {
   return days <= 0 ? 'today' : days === 1 ? 'yesterday' : `${days} days ago`;
 }
 
-function buildPath(course, actions) {
-  const section = element('section', '', { 'aria-label': 'Labs' });
+/** The labs of one course. */
+function buildPath(title, labs, course, actions) {
+  const section = element('section', '', { 'aria-label': course.courses.length > 1 ? `Labs: ${title}` : 'Labs' });
   const list = element('ol', '', { class: 'gradlab-path' });
-  const numbers = Object.fromEntries(course.labs.map(lab => [lab.name, lab.number]));
+  const numbers = Object.fromEntries(labs.map(lab => [lab.name, lab.number]));
   const nextLab = chooseNextLab(course, null);
-  for (const lab of course.labs) list.append(buildStep(lab, numbers, lab === nextLab, actions));
-  section.append(element('h2', 'The path'), list);
+  for (const lab of labs) list.append(buildStep(lab, numbers, lab === nextLab, actions));
+  section.append(element('h2', title));
+  if (labs.length) section.append(list);
+  else section.append(element('p', describeEnd({ ...course, labs }, '')));
   return section;
 }
 
@@ -65,17 +81,49 @@ function buildStep(lab, numbers, isNext, actions) {
   const style = isNext ? ' gradlab-here' : reached ? ' gradlab-reached' : lab.begun ? ' gradlab-begun' : '';
   const step = element('li', '', { class: `gradlab-step${style}` });
   const content = element('div');
-  const title = button(lab.title, () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': lab.name });
+  const key = keyOf(lab);
+  const title = lab.path
+    ? button(lab.title, () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': key })
+    : element('h3', lab.title, { class: 'gradlab-lab' });
   title.prepend(element('span', `Lab ${lab.number}: `, { class: 'jp-sr-only' }));
   const needs = lab.needs.map(name => numbers[name] ?? name).join(', ');
-  const facts = [lab.summary, `${lab.minutes} minutes`, needs ? `after ${needs}` : ''].filter(Boolean).join(' · ');
+  const facts = [lab.points ? lab.summary : '', lab.minutes ? `${lab.minutes} minutes` : '', needs ? `after ${needs}` : ''].filter(Boolean).join(' · ');
   const line = element('p', '', { class: 'gradlab-small' });
   line.append(...describeState(lab, isNext), facts);
   content.append(title, line);
   if (lab.milestone) content.append(element('p', `${reached ? 'You have' : "You'll have"} ${lab.milestone}`, { class: 'gradlab-milestone' }));
   if (lab.begun) content.append(pointBar(lab));
+  content.append(...buildOffer(lab, key, actions));
   step.append(element('span', lab.number, { class: 'gradlab-disc', 'aria-hidden': 'true' }), content);
   return step;
+}
+
+/** What the class has of this lab: a lab to get, what was submitted, a newer version. */
+function buildOffer(lab, key, actions) {
+  const words = `Lab ${lab.number}, ${lab.title}`;
+  if (!lab.path) return [button('Get this lab', () => actions.open(lab, ''), { class: 'gradlab-offer', 'data-key': `get/${key}`, 'aria-label': `Get this lab: ${words}` })];
+  const parts = [];
+  const submission = lab.offer?.submission;
+  if (submission) {
+    const line = element('p', '', { class: 'gradlab-small gradlab-submission' });
+    const badge = element('span', '', { class: 'gradlab-badge' });
+    badge.append(sign(submission.has_mark ? 'ready' : 'written'), submission.has_mark ? 'marked' : 'submitted');
+    line.append(badge, ` · ${describeSubmission(submission)} `);
+    if (submission.has_mark) line.append(button('Show the feedback page', () => actions.showPage(lab), { class: 'gradlab-plain', 'data-key': `page/${key}`, 'aria-label': `Show the feedback page: ${words}` }));
+    parts.push(line);
+  }
+  if (lab.offer?.newer) {
+    const line = element('p', 'Your instructor has released a newer version. ', { class: 'gradlab-small' });
+    line.append(button('Get the newer version', () => actions.renew(lab), { class: 'gradlab-plain', 'data-key': `renew/${key}`, 'aria-label': `Get the newer version: ${words}` }));
+    parts.push(line);
+  }
+  return parts;
+}
+
+function describeSubmission({ time, mark, reason, has_mark }) {
+  const date = new Date(time.replace(' UTC', 'Z').replace(' ', 'T'));
+  const when = Number.isNaN(date.getTime()) ? time : date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+  return [has_mark ? mark : reason, `submitted ${when}`].filter(Boolean).join(' · ');
 }
 
 /** Whether nothing with points is left to write in a lab. */

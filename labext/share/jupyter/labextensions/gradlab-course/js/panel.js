@@ -33,18 +33,19 @@ export function makePanel({ Widget }, actions) {
 
   /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */
   widget.showCourse = (course, open, message) => {
-    const parts = [element('h2', course?.title || 'Course')];
+    const parts = [element('h2', course ? chooseTitle(course) : 'Course')];
     if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
     if (course) {
       parts.push(continueButton(course, open, actions));
       if (open) parts.push(labSection(open, actions));
       const predictions = review(course, open, actions);
       if (predictions) parts.push(predictions);
-      parts.push(pages(actions), allLabs(course, open, actions));
+      if (course.pages.length) parts.push(pages(course, actions));
+      parts.push(...allLabs(course, open, actions));
     }
     keepFocus(widget.node, () => widget.node.replaceChildren(...parts));
-    if (open && open.name !== before) widget.node.scrollTop = 0;
-    before = open?.name;
+    if (open && keyOf(open) !== before) widget.node.scrollTop = 0;
+    before = open && keyOf(open);
   };
   return widget;
 }
@@ -54,11 +55,22 @@ function continueButton(course, open, actions) {
     return makeButton(`Mark my work in ${open.title}`, actions.mark, CONTINUE);
   }
   const lab = chooseNextLab(course, open);
-  if (!lab) return element('p', course.labs.length ? 'Every exercise is done.' : 'There are no labs in this folder.');
+  if (!lab) return element('p', describeEnd(course, 'Every exercise is done.'));
   const words = lab.begun ? `Continue: ${lab.next_title} in ${lab.title}` : `Begin: ${lab.title}`;
   const start = () => actions.open(lab, lab.begun ? lab.next : '');
   return makeButton(words, start, CONTINUE);
 }
+
+export const chooseTitle = course => course.title || (course.courses.length > 1 ? 'Your courses' : 'Course');
+
+/** What to say if there's no next lab. done: if there are labs. */
+export function describeEnd(course, done) {
+  if (course.labs.length) return done;
+  return course.courses.length ? "Your instructor hasn't released a lab yet. Once there is one, it appears here." : 'There are no labs in this folder.';
+}
+
+/** What identifies a lab. Labs of two courses may have the same name. */
+export const keyOf = lab => (lab.course ? `${lab.course}/${lab.name}` : lab.name);
 
 /** The work that earns points. */
 const coreOf = lab => lab.work.filter(work => !work.practice);
@@ -67,7 +79,7 @@ const coreOf = lab => lab.work.filter(work => !work.practice);
 export function chooseNextLab(course, open) {
   const left = course.labs.filter(lab => lab.next);
   const begun = left.filter(lab => lab.begun).sort((one, other) => other.changed - one.changed);
-  return left.find(lab => lab.name === open?.name && lab.begun) ?? begun[0] ?? left[0];
+  return left.find(lab => open && keyOf(lab) === keyOf(open) && lab.begun) ?? begun[0] ?? left[0];
 }
 
 function labSection(lab, actions) {
@@ -96,8 +108,8 @@ function workList(lab, works, actions) {
   return list;
 }
 
-function pages(actions) {
-  return links('Pages', Object.entries(PAGES).map(([path, name]) => link(name, path, () => actions.openFile(path))));
+function pages(course, actions) {
+  return links('Pages', Object.entries(PAGES).filter(([path]) => course.pages.includes(path)).map(([path, name]) => link(name, path, () => actions.openFile(path))));
 }
 
 /** A section with this title and a list of buttons. */
@@ -154,27 +166,38 @@ function describePoints(lab) {
 
 /** Wrong predictions of earlier labs, at most five, the oldest first. They come back until they are right. */
 function review(course, open, actions) {
-  const at = open ? course.labs.findIndex(lab => lab.name === open.name) : course.labs.length;
+  const at = open ? course.labs.findIndex(lab => keyOf(lab) === keyOf(open)) : course.labs.length;
   const missed = course.labs.slice(0, at).flatMap(lab => lab.missed.map(prediction => ({ lab, prediction }))).slice(0, 5);
   if (!missed.length) return null;
   return links('Predict again', missed.map(({ lab, prediction: { name, question } }) =>
     link(`Lab ${lab.number}: ${question || 'a prediction'}`, `again/${lab.name}/${name}`, () => actions.predictAgain(lab, name))));
 }
 
+/** A section for all labs, or one for each course. */
 function allLabs(course, open, actions) {
-  const section = element('section', '', { 'aria-label': 'All labs' });
+  if (!course.labs.length) return [];
+  if (course.courses.length < 2) return [labList('All labs', course.labs, open, actions)];
+  const groups = [...course.courses, { name: undefined, title: 'Other labs' }];
+  return groups
+    .map(({ name, title }) => [title, course.labs.filter(lab => lab.course === name)])
+    .filter(([, labs]) => labs.length)
+    .map(([title, labs]) => labList(title, labs, open, actions));
+}
+
+function labList(title, labs, open, actions) {
+  const section = element('section', '', { 'aria-label': title });
   const list = element('ol');
-  for (const lab of course.labs) {
+  for (const lab of labs) {
     const item = element('li');
-    const button = makeButton('', () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': lab.name });
+    const button = makeButton('', () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': keyOf(lab) });
     button.append(element('span', lab.number, { class: 'gradlab-number' }), ' ', element('span', lab.title), ' ');
-    button.append(element('span', lab.summary, { class: 'gradlab-small' }));
+    button.append(element('span', lab.path ? lab.summary : 'Get this lab', { class: 'gradlab-small' }));
     if (lab.begun) button.append(pointBar(lab));
-    if (lab.name === open?.name) button.setAttribute('aria-current', 'true');
+    if (open && keyOf(lab) === keyOf(open)) button.setAttribute('aria-current', 'true');
     item.append(button);
     list.append(item);
   }
-  section.append(element('h3', 'All labs'), list);
+  section.append(element('h3', title), list);
   return section;
 }
 

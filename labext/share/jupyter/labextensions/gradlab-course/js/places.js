@@ -5,7 +5,7 @@ import { labOf } from './notebook.js';
 import { START } from './panel.js';
 
 export class Places {
-  /** lesson: {app, course, modules, openLab, pages, tracker}. panel: the course's. tabs: Notebook 7's browser tabs. */
+  /** lesson: {app, classLabs, course, modules, openLab, pages, tracker, tree: Notebook 7's list of files, if it's here}. panel: the course's. tabs: Notebook 7's browser tabs. */
   constructor(lesson, panel, tabs) {
     Object.assign(this, { ...lesson, panel, tabs });
     this.home = null; // while it's open
@@ -20,21 +20,35 @@ export class Places {
     if (course && this.home && !this.home.isDisposed) this.home.showCourse(course);
   }
 
+  /** Whether this page has room for the home. A browser tab of Notebook 7 holds one document. */
+  get canShowHome() {
+    return Boolean(this.tree) || !this.tabs.areUsed;
+  }
+
+  get isHomeVisible() {
+    return Boolean(this.home?.isVisible);
+  }
+
   showHome() {
-    if (this.tabs.areUsed) return; // they hold one document each
+    if (!this.canShowHome) return;
     if (!this.home || this.home.isDisposed) {
       this.home = makeHome(this.modules['@jupyterlab/apputils'], this.modules['@lumino/widgets'], {
         open: (lab, exercise) => this.openLab(lab, exercise),
+        renew: lab => this.classLabs.renew(lab),
         showHow: () => this.openLab({ path: START }, ''),
+        showPage: lab => this.pages.show(lab, lab.path),
       });
-      this.app.shell.add(this.home, 'main');
+      if (this.tree) this.tree.addWidget(this.home);
+      else this.app.shell.add(this.home, 'main');
     }
     this.draw(this.latest);
-    this.app.shell.activateById(this.home.id);
+    if (this.tree) this.tree.currentWidget = this.home;
+    else this.app.shell.activateById(this.home.id);
   }
 
   /** Close the launcher that JupyterLab opens if nothing else is open, and show the home instead. */
   replaceLauncher() {
+    if (this.tabs.areUsed) return this.showHome();
     const widgets = [...this.app.shell.widgets('main')];
     if (!widgets.every(widget => widget.id.startsWith('launcher'))) return;
     this.showHome();
@@ -67,7 +81,7 @@ export class Places {
     const notebook = this.tracker.currentWidget;
     const { path } = notebook.context;
     const lab = labOf(notebook);
-    if (this.pages.hasFocus(lab.name)) {
+    if (this.pages.hasFocus(path)) {
       this.app.shell.activateById(notebook.id);
     } else if (await this.course.hasPage(path)) {
       this.pages.show(lab, path);

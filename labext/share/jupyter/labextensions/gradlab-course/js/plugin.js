@@ -2,6 +2,7 @@
 
 import { BrowserTabs } from './browser_tabs.js';
 import { hasNewCards, updateCards } from './cards.js';
+import { ClassLabs } from './class_labs.js';
 import { makeCommands } from './commands.js';
 import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
@@ -22,6 +23,8 @@ export const NAMES = [
   '@jupyterlab/ui-components',
   '@lumino/widgets',
 ];
+/** The shared module of Notebook 7's first page, which shows the home in a tab. */
+export const TREE = '@jupyter-notebook/tree';
 // A path with steps, which has reached the last one.
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
@@ -36,12 +39,12 @@ export function makePlugin(modules) {
     id: 'gradlab-course:plugin',
     autoStart: true,
     requires: [notebooks.INotebookTracker],
-    optional: [apputils.ICommandPalette, modules['@jupyterlab/launcher'].ILauncher],
-    activate: (app, tracker, palette, launcher) => activate(app, tracker, palette, launcher, modules),
+    optional: [apputils.ICommandPalette, modules['@jupyterlab/launcher'].ILauncher, ...(modules[TREE] ? [modules[TREE].INotebookTree] : [])],
+    activate: (app, tracker, palette, launcher, tree) => activate(app, tracker, palette, launcher, tree, modules),
   };
 }
 
-function activate(app, tracker, palette, launcher, modules) {
+function activate(app, tracker, palette, launcher, tree, modules) {
   const { NotebookActions } = modules['@jupyterlab/notebook'];
   const { LabIcon } = modules['@jupyterlab/ui-components'];
   const { Widget } = modules['@lumino/widgets'];
@@ -61,7 +64,8 @@ function activate(app, tracker, palette, launcher, modules) {
     mark: () => app.commands.execute('gradlab:mark'),
   });
   app.shell.add(panel, 'left', { rank: 90 });
-  const places = new Places({ app, course, modules, openLab, pages, tracker }, panel, tabs);
+  const classLabs = new ClassLabs({ course, modules, now, openLab, readCourse, tracker }, tabs);
+  const places = new Places({ app, classLabs, course, modules, openLab, pages, tracker, tree }, panel, tabs);
   const draw = () => {
     panel.showCourse(now.course, now.open, now.message);
     places.draw(now.course);
@@ -81,9 +85,10 @@ function activate(app, tracker, palette, launcher, modules) {
   // Replace the open lab by its present state, which may not be saved yet.
   function updateOpenLab() {
     const labs = now.course?.labs ?? [];
-    const at = labs.findIndex(lab => lab.name === now.open?.name && lab.path === now.path);
+    const at = now.open ? labs.findIndex(lab => lab.name === now.open.name && lab.path === now.path) : -1;
     if (at < 0) return;
     const same = JSON.stringify(labs[at].work) === JSON.stringify(now.open.work);
+    now.open = { ...now.open, course: labs[at].course, offer: labs[at].offer };
     labs[at] = { ...now.open, changed: same ? labs[at].changed : Date.now() / 1000 };
   }
 
@@ -181,6 +186,7 @@ function activate(app, tracker, palette, launcher, modules) {
 
   /** name: where to go, or empty. isAgain: whether that's a prediction to make again. */
   async function openLab(lab, name, isAgain = false) {
+    if (lab.path === '') return classLabs.get(lab);
     if (tabs.areUsed && front()?.context.path !== lab.path) return tabs.openLab(lab.path, name, isAgain);
     // In Notebook 7, this command would close the notebook and open it in another tab.
     const opened = tabs.areUsed ? front() : await app.commands.execute('docmanager:open', { path: lab.path });
@@ -197,7 +203,7 @@ function activate(app, tracker, palette, launcher, modules) {
   const front = () => tracker.currentWidget;
   const inLab = () => isLab(front());
 
-  const lesson = { app, course, executed, modules, now, openLab, pages, readOpen, places, tracker };
+  const lesson = { app, course, executed, modules, now, openLab, pages, readCourse, readOpen, places, tracker };
   for (const [id, { execute, isEverywhere, ...words }] of Object.entries(makeCommands(lesson))) {
     app.commands.addCommand(id, { ...words, execute, isVisible: inLab, isEnabled: () => isEverywhere || inLab() });
     palette?.addItem({ command: id, category: 'Course' });
@@ -207,10 +213,11 @@ function activate(app, tracker, palette, launcher, modules) {
     label: args => (args.launcher ? now.course?.title || 'Course' : "Show the course's home"),
     caption: 'Labs, exercises, and where to continue',
     icon: args => (args.launcher ? courseIcon : undefined),
-    isVisible: () => !tabs.areUsed,
+    isVisible: () => places.canShowHome,
     execute: () => {
       places.showPanel();
       places.showHome();
+      readCourse();
     },
   });
   app.commands.addCommand('gradlab:show-panel', {
@@ -223,9 +230,10 @@ function activate(app, tracker, palette, launcher, modules) {
 
   draw();
   Promise.all([readCourse(), app.restored]).then(() => {
-    if (!now.course?.labs.length) return;
+    if (!now.course?.labs.length && !now.course?.courses.length) return;
     if (window.innerWidth >= NARROW) places.showPanel();
     else app.shell.collapseLeft?.();
     places.replaceLauncher();
+    classLabs.watch(() => places.isHomeVisible);
   });
 }

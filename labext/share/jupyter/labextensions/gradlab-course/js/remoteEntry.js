@@ -13,8 +13,10 @@
   }
 
   async function extension() {
-    const { NAMES, makePlugin } = await import(new URL('plugin.js', here));
+    const { NAMES, TREE, makePlugin } = await import(new URL('plugin.js', here));
     const modules = Object.fromEntries(await Promise.all(NAMES.map(async name => [name, await shared(name)])));
+    const { PageConfig } = modules['@jupyterlab/coreutils'];
+    if (PageConfig.getOption('notebookPage') === 'tree' && scope[TREE]) modules[TREE] = await shared(TREE);
     const plugin = makePlugin(modules);
     const activate = (...services) => {
       try {
