@@ -43,7 +43,7 @@ def test_a_check_fails_with_what_it_saw_then_passes_and_says_what_stays_hidden(
 
     notebook.run(EXERCISE)
     verdict = notebook.run(CHECK)
-    expect(verdict).to_contain_text("sum_of_squares: not written yet; 2 points to earn")
+    expect(verdict).to_contain_text("not written yet; 2 points to earn")
     expect(find_word(verdict, LABEL)).to_have_text("to do")
 
     notebook.rewrite_last_line(EXERCISE, WRONG)
