@@ -53,8 +53,14 @@ class WorkItem:
     """How many a quiz asks; 0 if it's no quiz, or its letters can't be read."""
     answered: int = 0
     """How many of them have letters."""
+    compared: int = 0
+    """How many of them were compared with the key."""
+    first_right: int = 0
+    """How many of those were right when they were first compared."""
     earned: float | None = None
     """What the grader gave for the present text, else None."""
+    earned_before: float | None = None
+    """What the grader gave for an earlier text, if the present one isn't marked."""
     passed: int = 0
     """How many visible checks passed when they last ran on this text."""
     checks: int = 0
@@ -74,6 +80,11 @@ class WorkItem:
     def is_practice(self) -> bool:
         """Whether it's a further exercise, which earns no points."""
         return self.points == 0
+
+    @property
+    def latest(self) -> float:
+        """What the latest mark gave, even if the text has changed since; 0 without a mark."""
+        return self.earned if self.earned is not None else self.earned_before or 0.0
 
     @property
     def shown_name(self) -> str:
@@ -137,7 +148,13 @@ class LabProgress:
 
     @property
     def earned(self) -> float:
-        return sum(work.earned or 0.0 for work in self.work)
+        """What the latest mark gave. A text that has changed since keeps its points until it's marked again."""
+        return sum(work.latest for work in self.work)
+
+    @property
+    def changed_count(self) -> int:
+        """How many answers have changed since they were marked."""
+        return sum(work.earned_before is not None for work in self.work)
 
     @property
     def core(self) -> tuple[WorkItem, ...]:
@@ -146,17 +163,19 @@ class LabProgress:
 
     @property
     def ready_points(self) -> float:
-        """What the exercises and quizzes are worth that are ready to be marked. Hidden checks may still take some."""
-        return sum(work.points for work in self.core if work.is_ready)
+        """What those ready to be marked can add to the points. Hidden checks may still take some."""
+        return sum(work.points - work.latest for work in self.core if work.is_ready)
 
     @property
     def summary(self) -> str:
         """The points in words: what the grader gave, and what's ready for it."""
         total = f"{format_points(self.points)} point{'' if self.points == 1 else 's'}"
-        if not self.ready_points and all(work.state is not WorkState.MARKED for work in self.core):
+        is_marked = self.changed_count or any(work.state is WorkState.MARKED for work in self.core)
+        if not self.ready_points and not is_marked:
             return total
+        changed = f", {self.changed_count} changed since" if self.changed_count else ""
         ready = f", {format_points(self.ready_points)} more ready to mark" if self.ready_points else ""
-        return f"{format_points(self.earned)} of {total}{ready}"
+        return f"{format_points(self.earned)} of {total}{changed}{ready}"
 
     @property
     def next_work(self) -> WorkItem | None:
@@ -166,7 +185,8 @@ class LabProgress:
     def as_dict(self) -> dict[str, Any]:
         totals = {"number": self.number, "points": self.points, "earned": round(self.earned, 4)}
         following = self.next_work
-        totals |= {"ready": self.ready_points, "summary": self.summary, "next": following.name if following else ""}
+        totals |= {"ready": self.ready_points, "summary": self.summary, "changed_count": self.changed_count}
+        totals |= {"next": following.name if following else ""}
         totals |= {"next_title": following.shown_name if following else ""}
         return asdict(self) | {"work": [work.as_dict() for work in self.work]} | totals
 

@@ -23,6 +23,7 @@ from labkit.verdict import MIME
 
 KEY = "gradlab"
 PREDICTION = "gradlab_prediction"  # metadata key of a cell that asks for a prediction
+COMPARED = "gradlab_compared"  # metadata key of a quiz's cell: {question: whether its letters were right at first}
 MAX_QUESTION = 90  # characters of a prediction's question in a list
 REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due again
 START = "00_start_here.ipynb"
@@ -139,7 +140,11 @@ def _build_work(
     level = check_text(facts.get("level") or "")
     work = WorkItem(name, kind, WorkState.WRITTEN, points, stale=stale, level=level, tries=mark.tries if mark else 0)
     questions, answered = _read_answer_counts(text, facts)
+    compared = cell.get("metadata", {}).get(COMPARED, {})
     work = replace(work, title=check_text(facts.get("title", "")), questions=questions, answered=answered)
+    work = replace(work, compared=len(compared), first_right=sum(map(bool, compared.values())))
+    if mark and mark.source != source and not work.is_practice:
+        work = replace(work, earned_before=float(mark.points))
     if text.strip() == facts.get("stub", "").strip():
         return replace(work, state=WorkState.UNTOUCHED)
     if mark and mark.source == source:

@@ -45,7 +45,7 @@ def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer
     page.set_viewport_size({"width": 390, "height": 800})
     page.goto(grader_free_server.address("lab") + "&reset")
     home = page.get_by_role("article", name="A small course")
-    expect(home.get_by_text("You were there today.")).to_be_visible()
+    expect(home.get_by_text("You last worked on it today.")).to_be_visible()
     width = home.evaluate("node => node.getBoundingClientRect().width")
     assert width > 250, f"the page is {width} pixels wide on a telephone"
     home.get_by_role("button", name="Continue with sum_of_squares").click()

@@ -101,6 +101,26 @@ def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     assert get_state(make_lab(MINE + "0"), marks) == "written"
 
 
+def test_a_changed_answer_keeps_its_points_until_it_is_marked_again() -> None:
+    marks = {"f": ExerciseMark(digest_source("def f():\n    return 0"), 1.0)}
+    for outputs, ready in (((), 0), ((True,), 2)):
+        progress = parse_progress(make_lab(MINE, make_verdict(MINE, *outputs)), "01_one/01_one.ipynb", marks)
+        assert progress is not None
+        work = progress.work[0]
+        assert (work.earned, work.earned_before, progress.earned) == (None, 1.0, 1.0)
+        assert (progress.changed_count, progress.ready_points) == (1, ready)
+        more = ", 2 more ready to mark" if ready else ""
+        assert progress.summary == f"1 of 5 points, 1 changed since{more}"
+
+
+def test_the_first_try_of_a_quiz_is_remembered() -> None:
+    notebook = make_lab(MINE, quiz=True)
+    notebook["cells"][1]["metadata"]["gradlab_compared"] = {"q1": True, "q2": False, "q3": True}
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
+    assert progress is not None
+    assert (progress.work[0].compared, progress.work[0].first_right) == (3, 2)
+
+
 def test_practice_is_listed_and_neither_counts_nor_delays_the_next_exercise() -> None:
     notebook = make_lab(MINE, make_verdict(MINE, True, False))
     notebook["cells"][1]["metadata"]["gradlab"]["level"] = "hard"

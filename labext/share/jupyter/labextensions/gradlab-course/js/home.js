@@ -48,7 +48,7 @@ function buildStart(course, actions) {
   if (!lab) return element('p', describeEnd(course, 'You have done every exercise.'), { class: 'gradlab-place' });
   const words = lab.begun ? `Continue with ${lab.next_title}` : `Begin with lab ${lab.number}`;
   const title = course.courses.length > 1 && lab.course ? `${course.courses.find(({ name }) => name === lab.course).title}: ${lab.title}` : lab.title;
-  const place = lab.begun ? `Lab ${lab.number}, ${title}. You were there ${describeDay(lab.changed)}.` : title;
+  const place = lab.begun ? `Lab ${lab.number}, ${title}. You last worked on it ${describeDay(lab.changed)}.` : title;
   const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
   const row = element('div', '', { class: 'gradlab-buttons' });
   row.append(start);

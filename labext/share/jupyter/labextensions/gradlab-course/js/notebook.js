@@ -2,9 +2,10 @@
 
 const KEY = 'gradlab';
 export const PREDICTION = 'gradlab_prediction'; // metadata key of a cell that asks for a prediction
+export const COMPARED = 'gradlab_compared'; // metadata key of a quiz's cell: {question: whether its letters were right at first}
 const VERDICT = 'application/vnd.gradlab.verdict+json';
 export const WRITTEN = ['exercise', 'question'];
-const PLACEHOLDER = '# YOUR CODE HERE'; // nbgrader's
+const PLACEHOLDER = /# YOUR CODE HERE(\n *raise NotImplementedError\(\))?/; // nbgrader's
 // Kinds of cell that must run before a check: course code, exercises, and cells that the student added.
 export const NEEDED = [undefined, 'given', 'exercise'];
 
@@ -68,7 +69,7 @@ export function extractState(panel) {
         if (verdict) outputs.push({ data: { [VERDICT]: dropDifferences(verdict) } });
       }
       return {
-        metadata: addPrediction({ [KEY]: facts }, cell.model.getMetadata(PREDICTION)),
+        metadata: { [KEY]: facts, ...pickMetadata(cell, PREDICTION), ...pickMetadata(cell, COMPARED) },
         execution_count: cell.model.executionCount ?? null,
         source: [...WRITTEN, 'predict'].includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
         outputs,
@@ -77,8 +78,9 @@ export function extractState(panel) {
   return { metadata: { [KEY]: panel.content.model.getMetadata(KEY) }, cells };
 }
 
-function addPrediction(metadata, prediction) {
-  return prediction ? { ...metadata, [PREDICTION]: prediction } : metadata;
+function pickMetadata(cell, key) {
+  const value = cell.model.getMetadata(key);
+  return value ? { [key]: value } : {};
 }
 
 // The matrices of a card don't affect progress.
@@ -86,7 +88,19 @@ function dropDifferences(verdict) {
   return { ...verdict, checks: (verdict.checks ?? []).map(check => ({ ...check, difference: null })) };
 }
 
-/** Go to a cell, and put the cursor where the student writes. */
+/** The range of the text that the student replaces, {start, end}; null if it's no longer there. */
+function findPlaceholder(source, { kind, stub }) {
+  const words = kind === 'question' ? source === stub && source : PLACEHOLDER.exec(source)?.[0];
+  if (!words) return null;
+  const begin = source.indexOf(words);
+  const place = offset => {
+    const before = source.slice(0, offset).split('\n');
+    return { line: before.length - 1, column: before.at(-1).length };
+  };
+  return { start: place(begin), end: place(begin + words.length) };
+}
+
+/** Go to a cell, and select what the student replaces, so typing writes the answer. */
 export async function goTo(panel, index, actions) {
   if (index < 0) return;
   const notebook = panel.content;
@@ -96,8 +110,8 @@ export async function goTo(panel, index, actions) {
   const cell = notebook.widgets[index];
   if (!WRITTEN.includes(factsOf(cell).kind)) return;
   notebook.mode = 'edit';
-  const line = cell.model.sharedModel.getSource().split('\n').findIndex(text => text.includes(PLACEHOLDER));
-  if (line >= 0) cell.editor?.setCursorPosition({ line, column: 4 });
+  const chosen = findPlaceholder(cell.model.sharedModel.getSource(), factsOf(cell));
+  if (chosen) cell.editor?.setSelection(chosen);
 }
 
 /** Remembers which cells ran in the current kernel, which saved execution counts don't show. */

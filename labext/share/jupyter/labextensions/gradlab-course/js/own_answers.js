@@ -37,7 +37,9 @@ function fill(box, work, actions) {
     const { solution, error } = await actions.readSolution(work.name);
     if (error) return box.replaceChildren(element('p', error));
     const model = element('div', '', { class: 'gradlab-model', role: 'group', 'aria-label': 'Model answer' });
-    model.innerHTML = solution; // the course's own text, rendered by the grader
+    const text = element('div');
+    text.innerHTML = solution; // the course's own text, rendered by the grader
+    model.append(element('strong', 'A model answer'), text);
     keepFocus(box, () => box.replaceChildren(model, chooser(work, actions)));
   });
   box.replaceChildren(element('span', words), compare);

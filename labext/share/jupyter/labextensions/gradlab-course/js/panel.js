@@ -101,6 +101,7 @@ function workList(lab, works, actions) {
     const button = makeButton('', () => actions.open(lab, work.name), { class: 'gradlab-plain gradlab-work', 'data-key': `${lab.name}/${work.name}` });
     const state = element('span', '', { class: 'gradlab-small gradlab-state' });
     state.append(element('span', describeState(work)), ' ', element('span', describeWorth(work)));
+    if (work.compared) state.append(' ', element('span', `first try: ${work.first_right} of ${work.compared} right`));
     button.append(sign(signOf(work)), breakableName(work.title), ' ', state);
     item.append(button);
     list.append(item);
@@ -139,6 +140,7 @@ function signOf(work) {
 function describeWorth(work) {
   const points = formatCount(work.points, 'point');
   if (work.state === 'marked') return `${formatPoints(work.earned)} of ${points}`;
+  if (work.earned_before !== null) return `was ${formatPoints(work.earned_before)} of ${points}`;
   return [...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
 }
 
@@ -159,8 +161,9 @@ function describePoints(lab) {
   const score = element('p', '', { class: 'gradlab-score' });
   score.append(element('strong', formatPoints(lab.earned)), ` of ${formatCount(lab.points, 'point')}`);
   const parts = [score, ...(lab.begun ? [pointBar(lab)] : [])];
+  if (lab.changed_count) parts.push(element('p', `${formatCount(lab.changed_count, 'answer')} changed since the mark`, { class: 'gradlab-small' }));
   if (lab.ready) parts.push(element('p', `${formatPoints(lab.ready)} more ready to mark`, { class: 'gradlab-small' }));
-  if (lab.milestone) parts.push(element('p', `You'll have: ${lab.milestone}`, { class: 'gradlab-small' }));
+  if (lab.milestone) parts.push(element('p', `${lab.begun && !lab.next ? 'You have' : "You'll have"}: ${lab.milestone}`, { class: 'gradlab-small' }));
   return parts;
 }
 

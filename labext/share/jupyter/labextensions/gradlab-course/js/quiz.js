@@ -4,15 +4,15 @@
 import { captureKeys, wrapContents } from './controls.js';
 import { button, element } from './elements.js';
 import { keepFocus } from './focus.js';
-import { factsOf, indexOf } from './notebook.js';
+import { COMPARED, factsOf, indexOf } from './notebook.js';
 
 const RETURN = /^ {4}return (\{.*\}) *$/m;
 const STUB = /^ {4}# YOUR CODE HERE\n {4}raise NotImplementedError\(\) *$/m;
-const COMPARED = 'gradlab_compared'; // metadata key: the letters of each question when it was compared, which then stay
-const FIRST_COUNTS = 'Compare says which statements are true, and why. The first answer counts: after Compare, your letters for this '
-  + 'question stay as they are.';
+const RULE = 'Compare says which statements are true, and why. It also records your first try. You can change your letters '
+  + 'afterwards: Mark my work counts them as they are then.';
 
 const places = new WeakMap(); // the question that each quiz shows
+const keys = new WeakMap(); // of each quiz, the statements of the questions that were compared here
 
 /**
  * Add controls to all rendered quizzes of this notebook that have none yet.
@@ -106,12 +106,11 @@ class Quiz {
 
   /** Show the question in turn, with its boxes as the cell has them. */
   refresh() {
-    const { letters, place } = this;
-    const compared = this.answer.model.getMetadata(COMPARED) ?? {};
+    const { letters, place, compared } = this;
     this.questions.forEach((question, index) => {
       question.section.hidden = index !== place;
       for (const { box, letter } of question.boxes) {
-        box.disabled = letters === null || question.name in compared;
+        box.disabled = letters === null;
         box.checked = (letters?.[question.name] ?? '').includes(letter);
       }
     });
@@ -121,24 +120,47 @@ class Quiz {
     back.disabled = place === 0;
     next.disabled = place === this.questions.length - 1;
     const parts = [back, element('span', `Question ${place + 1} of ${this.questions.length}`), next];
-    if (this.readKey && letters && !(name in compared)) parts.push(element('p', FIRST_COUNTS, { class: 'gradlab-small gradlab-rule' }));
-    if (this.readKey && letters?.[name]) {
+    const first = Object.values(compared);
+    const rule = first.length ? `First try: ${first.filter(Boolean).length} of ${first.length} compared questions right.` : RULE;
+    if (this.readKey && letters) parts.push(element('p', rule, { class: 'gradlab-small gradlab-rule' }));
+    if (this.readKey && letters?.[name] && !this.keys[name]) {
       parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place]), { 'data-key': 'compare' }));
     }
     keepFocus(this.pager, () => this.pager.replaceChildren(...parts));
     this.note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
+    if (letters) this.explain(this.questions[place]);
   }
 
-  /** Show which statements are true, and why. The first comparison fixes the letters: that try counts. */
+  get compared() {
+    return this.answer.model.getMetadata(COMPARED) ?? {};
+  }
+
+  /** The statements of each question whose key was read. */
+  get keys() {
+    if (!keys.has(this.cell.model)) keys.set(this.cell.model, {});
+    return keys.get(this.cell.model);
+  }
+
+  /** Read which statements are true, and why. The first time, record whether the letters were right. */
   async compare(question) {
-    const compared = this.answer.model.getMetadata(COMPARED) ?? {};
-    this.answer.model.setMetadata(COMPARED, { ...compared, [question.name]: this.letters[question.name] });
+    const chosen = this.letters[question.name];
     const { statements, error } = await this.readKey(this.exercise, question.name);
-    this.refresh();
     if (error) {
       this.note.textContent = error;
       return;
     }
+    this.keys[question.name] = statements;
+    if (!(question.name in this.compared)) {
+      const isRight = statements.every(statement => chosen.includes(statement.letter) === statement.true);
+      this.answer.model.setMetadata(COMPARED, { ...this.compared, [question.name]: isRight });
+    }
+    this.refresh();
+  }
+
+  /** Show below each statement of a compared question whether it's true, and whether the box says so. */
+  explain(question) {
+    const statements = this.keys[question.name];
+    if (!statements) return;
     let wrong = 0;
     for (const { box, letter, label } of question.boxes) {
       const statement = statements.find(each => each.letter === letter);
