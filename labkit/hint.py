@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Any
 
 FOLD = "<details>"
+MARKUP = re.compile(r"(?<![^\W_])_+|_+(?![^\W_])|(?<![ *])\*+|\*+(?![ *])")  # what Markdown may read as emphasis
 
 
 @dataclass
@@ -20,7 +22,7 @@ class Hints:
         return f"hint 1: {self.hints[0]}{more}"
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
-        return {"text/plain": repr(self), "text/markdown": fold_hints(self.hints)}
+        return {"text/plain": repr(self), "text/markdown": fold_hints_in_text(self.hints)}
 
 
 def fold_hints(hints: tuple[str, ...]) -> str:
@@ -29,6 +31,11 @@ def fold_hints(hints: tuple[str, ...]) -> str:
     for number, one in reversed(list(enumerate(hints, start=1))):
         text = f"{FOLD}<summary>Hint {number}</summary>\n\n{escape(one, quote=False)}\n\n{text}</details>\n"
     return text.rstrip("\n")
+
+
+def fold_hints_in_text(hints: tuple[str, ...]) -> str:
+    """Render the hints for a text cell, where their stars and underscores would be Markdown."""
+    return fold_hints(tuple(MARKUP.sub(lambda run: "".join(f"\\{each}" for each in run[0]), one) for one in hints))
 
 
 def fold_text(title: str, text: str) -> str:

@@ -28,7 +28,7 @@ from autograder.authoring.task_headings import TaskHeader, read_tasks, split_at_
 from autograder.base.errors import SourceError
 from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, Level, QuizStatement
 from autograder.model.metadata import NAMED, make_cell_name
-from labkit.hint import fold_hints, fold_text
+from labkit.hint import fold_hints_in_text, fold_text
 
 LESSON = "lab.py"
 Sources = Mapping[str, str]  # a file's path in the lab's folder, with /, -> its text
@@ -187,7 +187,7 @@ class _LabReader:
     ) -> None:
         if kind is CellKind.GIVEN and (hints := read_hints(raw.source)):
             # As code, the hints would be visible too early, and would have to be run.
-            self.add(raw, CellKind.PROSE, text := fold_hints(hints), repeat_line(raw.line, text))
+            self.add(raw, CellKind.PROSE, text := fold_hints_in_text(hints), repeat_line(raw.line, text))
             return
         if line := find_lost_hint(raw.source) if kind is not CellKind.PROSE else 0:
             raise SourceError(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 from collections.abc import Sequence
+
+from markdown_it import MarkdownIt
 
 from autograder.authoring.bound_names import CellNames, find_names, refuse_undefined, refuse_unseeded
 from autograder.authoring.check_messages import refuse_revealing_messages
@@ -18,6 +21,8 @@ from autograder.base.errors import SourceError
 from autograder.model.course import Cell, CellKind, Exercise, StepKind
 from labkit.hint import FOLD
 
+MARKDOWN = MarkdownIt("commonmark")
+FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 
 def refuse_bad_cell(cell: Cell) -> None:
     """Raise SourceError if a cell breaks a rule that doesn't depend on other cells."""
@@ -34,6 +39,8 @@ def refuse_bad_cell(cell: Cell) -> None:
         if region.kind == HIDDEN and cell.kind is not CellKind.CHECK:
             problem, fix = f"a region of {HIDDEN}", "write hidden checks below '# %% hidden checks'"
             raise SourceError(cell.path, line, problem, fix)
+    if cell.kind.traits.markdown:
+        _refuse_lost_operators(cell)
     if cell.kind.traits.student_writes and not regions:
         raise SourceError(
             cell.path,
@@ -41,6 +48,20 @@ def refuse_bad_cell(cell: Cell) -> None:
             f"{cell.kind} {cell.name!r} has no solution",
             "put it between ### BEGIN and END SOLUTION",
         )
+
+
+def _refuse_lost_operators(cell: Cell) -> None:
+    """Refuse code in a text, such as 2**60 or __init__, whose stars and underscores Markdown reads as emphasis."""
+    text = FORMULA.sub(lambda formula: re.sub(r"[^\n]", "m", formula[0]), cell.source)
+    for token in MARKDOWN.parse(text):
+        before = ""
+        for child in token.children or ():
+            if child.type in ("strong_open", "em_open") and (child.markup == "__" or before[-1:].isalnum()):
+                problem = f"Markdown reads '{child.markup}' in this paragraph as emphasis, and doesn't show it"
+                raise SourceError(
+                    cell.path, cell.get_line((token.map or [0])[0] + 1), problem, "put the code between backticks"
+                )
+            before = child.content if child.type == "text" else ""
 
 
 def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None:

@@ -863,7 +863,8 @@ print(weights.tolist())
 # `kept` look wrong, because the loop normalizes each batch with `batch.sub_(mean)` after that line.
 #
 # What single cause explains both problems? Which small change to the line fixes both? And why does
-# `batch[0].contiguous()` fix neither? Five sentences are enough. This question is graded by hand.
+# `batch[0].contiguous()` fix neither? Five sentences are enough. A person marks this: your instructor or, if you learn on
+# your own, you.
 
 # %% question: why_the_row_is_heavy [markdown] points=2
 # ### BEGIN SOLUTION
@@ -1061,7 +1062,7 @@ hint(
 # %% exercise: ingest points=3 level=medium further
 
 # %% [markdown]
-# float64 keeps all but the last of the 19 digits of 2**60 + 2**36 + 1. What's left is halfway between two float32
+# float64 keeps all but the last of the 19 digits of `2**60 + 2**36 + 1`. What's left is halfway between two float32
 # numbers, and the tie goes the wrong way.
 #
 # `torch.from_numpy(array).float()` passes a quick test because it copies a float64 array. If someone passes a float32

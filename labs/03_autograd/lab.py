@@ -19,7 +19,8 @@
 # points. All numbers were measured with PyTorch 2.13 on a CPU.
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
-# those marked *later* run when you press *Mark my work* or submit the lab. The written question is graded by hand.
+# those marked *later* run when you press *Mark my work* or submit the lab. A person marks the written
+# answer: your instructor or, if you learn on your own, you.
 
 # %% given
 import math

@@ -21,7 +21,8 @@
 #
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. Folded cells hold checks and their helpers:
-# you have to run them, but you don't have to read them. The written answer is graded by hand.
+# you have to run them, but you don't have to read them. A person marks the written answer:
+# your instructor or, if you learn on your own, you.
 
 # %% given
 from time import perf_counter

@@ -310,7 +310,7 @@ hint(
 # %% exercise: MLP points=2 level=easy
 
 # %% [markdown]
-# If you get the AttributeError "cannot assign module before Module.__init__() call", your `__init__` assigns a layer
+# If you get the AttributeError `cannot assign module before Module.__init__() call`, your `__init__` assigns a layer
 # before it calls `super().__init__()`.
 #
 # In training mode, `nn.BatchNorm1d` computes the mean and standard deviation over the batch, so a batch of one sample

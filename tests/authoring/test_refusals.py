@@ -146,6 +146,8 @@ def test_cell_ids_of_a_section_stay_when_another_section_grows() -> None:
         ("import torch\n", "import torch\nx0 = torch.rand(3)\n", "without a seed", "torch.rand"),
         ("# %% [markdown]\n# # A", "# %% [markdown] points=2\n# # A", "no option 'points'", "[markdown] points"),
         ("[markdown] points=1", "points=1", "wrong type", "question: why"),
+        ("# # A lab", "# # A lab\n#\n# Its 2**60 + 2**36.", "reads '**' in this paragraph", "2**60"),
+        ("# # A lab", "# # A lab\n#\n# Its __init__ runs.", "reads '__' in this paragraph", "__init__"),
         ("# ### BEGIN SOLUTION\n# Because.\n# ### END SOLUTION\n", "", "no solution", "question: why"),
     ],
 )  # fmt: skip

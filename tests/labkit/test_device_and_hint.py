@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 import torch
+from markdown_it import MarkdownIt
 from torch import nn
 from torch.overrides import _get_current_function_mode_stack
 from torch.utils._device import DeviceContext
@@ -51,6 +52,11 @@ def test_hints_unfold_inside_one_another() -> None:
     html = hint("first <b>", "second")._repr_mimebundle_()["text/markdown"]
     assert html.index("Hint 1") < html.index("first &lt;b&gt;") < html.index("Hint 2") < html.index("second")
     assert html.count("<details>") == html.count("</details>") == 2
+
+
+def test_a_hint_in_a_text_keeps_its_stars_and_underscores() -> None:
+    text = hint("2**60, __init__ and keep_dim")._repr_mimebundle_()["text/markdown"]
+    assert "<p>2**60, __init__ and keep_dim</p>" in MarkdownIt("commonmark").render(text)
 
 
 def test_without_a_notebook_only_the_first_hint_is_shown() -> None:
