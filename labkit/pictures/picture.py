@@ -21,6 +21,7 @@ P = ParamSpec("P")
 ALL = "all"
 WIDTH = 760.0  # of a drawing, in units that are pixels in a text column of that width
 LEAST, MOST = 0.9, 1.6  # scales at which words are easy to read
+LEAST_FITTED = 0.7  # the smallest scale at which they still can be read, without "Enlarge"
 CAPTION_ROW, CAPTION_LENGTH = 19, 108  # units, characters
 RAW = " /:=;,'()!*~.-_+?@$[]{}|"  # characters that need no quoting in a data URL inside an HTML attribute
 
@@ -105,13 +106,14 @@ class Picture:
         drawing = self.drawing
         if drawing is None:
             return ""
-        sizes = f"width:100%;min-width:{LEAST * drawing.width:.0f}px;max-width:{MOST * drawing.width:.0f}px"
+        sizes = f"width:100%;max-width:{MOST * drawing.width:.0f}px"
         config = {
             "title": drawing.title,
             "groups": [{"name": g.name, "labels": list(g.labels), "steps": g.steps} for g in drawing.groups],
             "words": list(drawing.words or [self.words]),
             "caption": drawing.caption,
             "sizes": sizes,
+            "least": [round(LEAST_FITTED * drawing.width), round(LEAST * drawing.width)],
             "style": read_script("player.css") + build_dark_rules(".gradlab-picture[data-dark] "),
         }
         if drawing.table is not None:
@@ -120,7 +122,7 @@ class Picture:
             config["data"] = drawing.data
         attributes = {
             "alt": self.words,
-            "style": f"display:block;height:auto;{sizes}",
+            "style": f"display:block;height:auto;{sizes};min-width:{LEAST_FITTED * drawing.width:.0f}px",
             "src": f"data:image/svg+xml,{urllib.parse.quote(self._build_svg(drawing.parts), safe=RAW)}",
             "data-picture": json.dumps(config, ensure_ascii=False, separators=(",", ":")),
             "onload": f"{{{read_script('player.js')}{drawing.script}}}",

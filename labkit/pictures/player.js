@@ -9,7 +9,7 @@ const make = (tag, attributes, ...inside) => {
 };
 const calm = matchMedia('(prefers-reduced-motion: reduce)');
 const bar = make('div', {class: 'bar'}), host = make('div', {class: 'scroll'});
-const hint = make('p', {class: 'hint', hidden: ''}, 'Scroll sideways to see the whole picture.');
+const hint = make('p', {class: 'hint', hidden: ''});
 const caption = make('p', {class: picture.caption ? 'caption' : 'spoken', 'aria-live': 'polite'});
 host.innerHTML = decodeURIComponent(img.getAttribute('src').split(',').slice(1).join(','));
 const svg = host.firstChild, note = svg.querySelector('[data-caption]');
@@ -47,9 +47,25 @@ const matchTheme = () => {
   const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g) ?? [0, 0, 0];
   root.toggleAttribute('data-dark', 0.3 * red + 0.6 * green + 0.1 * blue > 128);
 };
+// A picture fits its page. If its words are too small then, the reader can enlarge it, and scrolls.
+const [fitted, enlarged] = picture.least;
+const resize = width => {
+  svg.style.minWidth = width;
+  enlarge.textContent = width ? 'Fit to the page' : 'Enlarge';
+  enlarge.setAttribute('aria-label', `${enlarge.textContent}: ${picture.title}`);
+};
+const enlarge = button('Enlarge', () => {
+  resize(svg.style.minWidth ? '' : `${enlarged}px`);
+  fit();
+});
+resize('');
+const advice = make('span', {});
+hint.append(enlarge, ' ', advice);
 const fit = () => {
   const wide = host.scrollWidth > host.clientWidth + 1;
-  hint.hidden = !wide;
+  hint.hidden = host.clientWidth >= fitted;
+  if (hint.hidden && svg.style.minWidth) resize('');
+  advice.textContent = wide ? 'Scroll sideways to see the whole picture.' : '';
   for (const [name, value] of [['tabindex', 0], ['role', 'group'], ['aria-label', `${picture.title}, scrolls sideways`]])
     wide ? host.setAttribute(name, value) : host.removeAttribute(name);
   matchTheme();

@@ -55,11 +55,26 @@ def test_every_picture_is_as_wide_as_a_wide_column_and_no_page_scrolls_sideways(
     assert page.evaluate("document.documentElement.scrollWidth") <= 1116
 
 
-def test_a_narrow_page_scrolls_inside_the_picture_which_says_so(
+@pytest.mark.parametrize("width", [853, 570, 320])
+def test_a_picture_fits_its_page_and_offers_to_enlarge_small_words(
+    open_page: Any, pictures: Mapping[str, Picture], width: int
+) -> None:
+    page = open_page(viewport={"width": width, "height": 800})
+    for name, one in zip(pictures, find_pictures(page, len(pictures)).all(), strict=True):
+        assert one.locator(".scroll").first.evaluate("host => host.scrollWidth <= host.clientWidth"), name
+        drawing = pictures[name].drawing
+        assert drawing is not None
+        is_small = 0.7 * drawing.width > width - 16
+        expect(one.get_by_role("button", name="Enlarge")).to_have_count(1 if is_small else 0)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_an_enlarged_picture_scrolls_inside_the_page_and_says_so(
     open_page: Any, pictures: Mapping[str, Picture]
 ) -> None:
     page = open_page(viewport={"width": 320, "height": 800})
     for name, one in zip(pictures, find_pictures(page, len(pictures)).all(), strict=True):
+        one.get_by_role("button", name="Enlarge").click()
         host = one.locator(".scroll").first
         expect(host).to_have_attribute("tabindex", "0")
         assert (host.get_attribute("aria-label") or "").endswith("scrolls sideways"), name
