@@ -24,6 +24,7 @@ from labkit.hint import FOLD
 MARKDOWN = MarkdownIt("commonmark")
 FORMULA = re.compile(r"\$\$.+?\$\$|\$[^$\n]+\$", re.DOTALL)
 
+
 def refuse_bad_cell(cell: Cell) -> None:
     """Raise SourceError if a cell breaks a rule that doesn't depend on other cells."""
     regions = find_regions(cell)

@@ -863,8 +863,8 @@ print(weights.tolist())
 # `kept` look wrong, because the loop normalizes each batch with `batch.sub_(mean)` after that line.
 #
 # What single cause explains both problems? Which small change to the line fixes both? And why does
-# `batch[0].contiguous()` fix neither? Five sentences are enough. A person marks this: your instructor or, if you learn on
-# your own, you.
+# `batch[0].contiguous()` fix neither? Five sentences are enough. A person marks this: your instructor or, if you
+# learn on your own, you.
 
 # %% question: why_the_row_is_heavy [markdown] points=2
 # ### BEGIN SOLUTION
