@@ -25,7 +25,7 @@ from autograder.model.course import CellKind
 from autograder.model.metadata import CellMetadata, read_cell_metadata
 from autograder.rendering.prose import render_prose
 from autograder.reports.exercise_cells import find_another_way, is_blank, read_letters
-from autograder.reports.student_view import build_student_view
+from autograder.reports.student_view import ShownCheck, build_student_view
 from labkit.lab_progress import HiddenFinding, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, get_marks_path, read_marks
 from labkit.notebook_progress import digest_sources, parse_progress
@@ -49,7 +49,7 @@ def build_marks(
         sources = digest_sources(json.loads(content))
     except DAMAGED:
         return {}
-    view = build_student_view(result.exercises)
+    view = build_student_view(result.exercises, is_own_copy=True)
     marks = {name: mark for name, mark in before.items() if mark.is_own and mark.source == sources.get(name)}
     for exercise in result.exercises:
         if exercise.points is None or exercise.name not in sources:
@@ -59,14 +59,17 @@ def build_marks(
             sources[exercise.name],
             exercise.points,
             tuple(
-                HiddenFinding(c.label, c.passed, "\n".join(filter(None, (c.unearned, c.seen))), c.hints)
-                for c in view[exercise.name]
-                if c.hidden
+                HiddenFinding(c.label, c.passed, _describe_finding(c), c.hints) for c in view[exercise.name] if c.hidden
             ),
             other.source if other else "",
             _count_tries(exercise, sources[exercise.name], before.get(exercise.name)),
         )
     return marks
+
+
+def _describe_finding(check: ShownCheck) -> str:
+    expected = f"expected: {check.expected}" if check.expected else ""
+    return "\n".join(filter(None, (check.unearned, check.seen, expected)))
 
 
 def write_marks(notebook: Path, marks: Mapping[str, ExerciseMark]) -> None:

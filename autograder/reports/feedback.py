@@ -161,7 +161,7 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
     shows_all = tell == "all"  # a quiz's key, or another answer, would reveal the rest
     values = {
         "title": read_title(notebook) or result.lab,
-        "checks": build_student_view(whole.exercises, tell),
+        "checks": build_student_view(whole.exercises, tell, options.is_own_copy),
         "cells": cells,
         "other_cells": [render_cell(cell) for cell in others],
         "questions": {e.name: render_question(notebook, e) for e in result.exercises if e.by_hand},

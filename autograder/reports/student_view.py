@@ -22,6 +22,7 @@ EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
 RUN_CHECK = ". Run this check in your notebook to see why"
 NOT_PASSED = "it didn't pass"
+SAME = "the same as above"
 RUN_CELL = ". Run this cell in your notebook to see why"
 COMPARE = ". Run this check in your notebook to compare it with what was expected"
 SHORT_LIMIT = f": after one check of an exercise runs out of time, each of its others gets {SHORT_SECONDS:g} s"
@@ -38,6 +39,8 @@ class ShownCheck:
     seen: str = ""
     """A message about the student's own result, if the check failed."""
     hints: tuple[str, ...] = ()
+    expected: str = ""
+    """What a failed check expected: of a visible one before the first hidden one, or on the page of an own copy."""
     difference: Difference | None = None
     """Only for a visible check before the first hidden one. A later one's could carry a hidden input."""
     points: float = 0.0
@@ -46,12 +49,15 @@ class ShownCheck:
     """Why it passed and earns nothing, or what its failure stops."""
 
 
-def build_student_view(exercises: Sequence[GradedCellResult], tell: Tell = "all") -> dict[str, list[ShownCheck]]:
+def build_student_view(
+    exercises: Sequence[GradedCellResult], tell: Tell = "all", is_own_copy: bool = False
+) -> dict[str, list[ShownCheck]]:
     """Return each exercise's checks as the student may see them.
 
     Args:
         exercises: The exercises of one notebook, in its order.
         tell: Which checks to show: all, only visible ones (which then reveal nothing about hidden ones), or none.
+        is_own_copy: Whether it's for a student who works alone. The clone holds the checks, so nothing is kept back.
     """
     view: dict[str, list[ShownCheck]] = {}
     after_hidden = False
@@ -74,13 +80,20 @@ def build_student_view(exercises: Sequence[GradedCellResult], tell: Tell = "all"
             check = (
                 _build_shown_stock_test(outcome)
                 if exercise.notebook and after_hidden
-                else build_shown_check(outcome, after_hidden)
+                else build_shown_check(outcome, after_hidden, is_own_copy)
             )
             check = replace(check, points=points, unearned=unearned)
             if id(outcome) in short_ids:  # the first of them explains it for all
                 check, short_ids = replace(check, seen=check.seen + SHORT_LIMIT), set()
+            is_plain = check.hidden and check.seen and not outcome.error and outcome.cause is None
+            if is_plain and any(_is_same_finding(check, each) for each in view[exercise.name]):
+                check = replace(check, seen=SAME)
             view[exercise.name].append(check)
     return view
+
+
+def _is_same_finding(check: ShownCheck, earlier: ShownCheck) -> bool:
+    return earlier.hidden and (earlier.seen, earlier.expected) == (check.seen, check.expected)
 
 
 def _find_short_limit_ids(outcomes: Sequence[Outcome]) -> set[int]:
@@ -166,19 +179,22 @@ def _build_shown_stock_test(outcome: Outcome) -> ShownCheck:
     return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen)
 
 
-def build_shown_check(outcome: Outcome, after_hidden: bool) -> ShownCheck:
+def build_shown_check(outcome: Outcome, after_hidden: bool, is_own_copy: bool = False) -> ShownCheck:
     """Show one check.
 
     Args:
         after_hidden: Whether it, or one before it in the notebook, is hidden.
+        is_own_copy: Whether it's for a student who works alone.
     """
     seen = outcome.misconception or outcome.seen
-    if after_hidden and outcome.error and outcome.blame is not Blame.PROCESS and outcome.cause is not Cause.UNWRITTEN:
+    keeps_back = after_hidden and not is_own_copy
+    expected = "" if outcome.passed or outcome.misconception or keeps_back else outcome.expected
+    if keeps_back and outcome.error and outcome.blame is not Blame.PROCESS and outcome.cause is not Cause.UNWRITTEN:
         seen = f"your code raised {outcome.error}" + ("" if outcome.hidden else RUN_CHECK)
-    elif after_hidden and not outcome.misconception:
+    elif keeps_back and not outcome.misconception:
         seen = _limit_digits(seen) + (COMPARE if outcome.difference and not outcome.hidden else "")
-    difference = None if after_hidden or outcome.hidden else outcome.difference
-    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, select_hints(outcome), difference)
+    difference = None if keeps_back or outcome.hidden else outcome.difference
+    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, select_hints(outcome), expected, difference)
 
 
 def _limit_digits(text: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from accessibility import find_faults
-from conftest import ARTIFACTS, LAB
+from conftest import ARTIFACTS, LAB, change_notebook, open_lab
 from playwright.sync_api import Page, expect
 
 from tests.lab_server import LabServer, run_lab_server
@@ -52,6 +52,27 @@ def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer
     expect(
         page.locator(".jp-Notebook .jp-Cell").filter(has_text=re.compile("def sum_of_squares")).first
     ).to_be_in_viewport()
+
+
+def test_the_panels_title_opens_the_home_and_an_exercise_opens_ready_to_be_written(
+    grader_free_server: LabServer, page: Page
+) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    folded = nbformat.v4.new_code_cell("# " + "a long comment " * 40, metadata={"jupyter": {"source_hidden": True}})
+    change_notebook(grader_free_server, folded)
+    open_lab(grader_free_server, page)
+    expect(page.locator(".jp-PlaceholderText").first).to_be_visible()
+    outer = page.locator(".jp-WindowedPanel-outer").first
+    assert outer.evaluate("node => node.scrollWidth <= node.clientWidth"), "a folded cell is wider than the notebook"
+    panel = page.get_by_role("region", name="Course", exact=True)
+    panel.get_by_role("button", name="A small course").click()
+    expect(page.get_by_role("article", name="A small course")).to_be_visible()
+    panel.get_by_role("button", name=re.compile("^sum_of_squares")).click()
+    answer = page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").first.locator(".cm-content")
+    expect(answer).to_be_focused()
+    page.keyboard.type("return 0")
+    expect(answer).to_contain_text("return 0")
+    expect(answer).not_to_contain_text("NotImplementedError")
 
 
 @pytest.fixture

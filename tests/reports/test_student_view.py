@@ -110,3 +110,24 @@ def test_a_line_on_attempts_is_near_the_top() -> None:
     line = "Attempt 2 of 3."
     text = render_feedback_page(make_submission(True), nbformat.v4.new_notebook(), PageOptions(attempts=line))
     assert text.index(line) < text.index("<table")
+
+
+def test_the_page_of_an_own_copy_also_says_what_hidden_checks_expected() -> None:
+    failed = [
+        replace(HIDDEN, id=name, passed=False, required=False, seen="your result[0] is 0", expected=expected)
+        for name, expected in {"c": "4", "d": "5"}.items()
+    ]
+    visible = replace(VISIBLE, passed=False, seen="your result is 7", expected="25")
+    exercise = GradedCellResult(name="squares", points=0, worth=8, checks=(visible, *failed, visible))
+    in_class, own = (build_student_view([exercise], is_own_copy=is_own)["squares"] for is_own in (False, True))
+    assert [check.expected for check in own] == ["25", "4", "5", "25"]
+    assert [check.expected for check in in_class] == ["25", "", "", ""]
+    assert [check.seen for check in own[1:3]] == ["your result[0] is 0"] * 2
+    assert [check.seen for check in in_class[1:3]] == ["your result[0] is 0", "the same as above"]
+
+
+def test_a_page_says_that_it_keeps_the_inputs_of_hidden_checks_back() -> None:
+    notebook, words = nbformat.v4.new_notebook(), "what they expect aren't shown"
+    result = make_submission(False)
+    assert words in html.unescape(render_feedback_page(result, notebook, PageOptions()))
+    assert words not in html.unescape(render_feedback_page(result, notebook, PageOptions(is_own_copy=True)))

@@ -23,6 +23,7 @@ export function updateCards(panel, lab, actions) {
     const work = card && lab.work.find(each => each.name === exercise);
     if (!work) continue;
     showTitle(card, work);
+    hideAnnouncement(card, work.hidden.length > 0);
     const before = card.querySelector('.gradlab-way');
     const key = JSON.stringify([work, lab.summary, lab.next]);
     if (before?.dataset.key === key) continue;
@@ -45,6 +46,15 @@ function showTitle(card, { name, title }) {
   if (!place?.data.startsWith(name)) return;
   place.data = title + place.data.slice(name.length);
   card.setAttribute('aria-label', `Checks of ${title}`);
+}
+
+/** Once hidden checks have run, the card's first line doesn't announce them any more. */
+function hideAnnouncement(card, isMarked) {
+  const rest = card.querySelector('.gradlab-card-head')?.lastChild;
+  if (rest?.nodeType !== Node.TEXT_NODE) return;
+  rest.announced ??= rest.data;
+  const words = isMarked ? rest.announced.split(';')[0] : rest.announced;
+  if (rest.data !== words) rest.data = words;
 }
 
 const isFull = work => work.state === 'marked' && work.done;

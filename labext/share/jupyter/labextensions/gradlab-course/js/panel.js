@@ -27,13 +27,13 @@ export function makePanel({ Widget }, actions) {
   widget.node.tabIndex = -1;
 
   /** Move the keyboard's focus to the first control. */
-  widget.takeFocus = () => (widget.node.querySelector('button') ?? widget.node).focus();
+  widget.takeFocus = () => (widget.node.querySelector('.gradlab-continue, section button') ?? widget.node).focus();
 
   let before; // the lab that was open when the panel was last drawn
 
   /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */
   widget.showCourse = (course, open, message) => {
-    const parts = [element('h2', course ? chooseTitle(course) : 'Course')];
+    const parts = [buildTitle(course, actions)];
     if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
     if (course) {
       parts.push(continueButton(course, open, actions));
@@ -48,6 +48,16 @@ export function makePanel({ Widget }, actions) {
     before = open && keyOf(open);
   };
   return widget;
+}
+
+/** The course's title, which opens its home. */
+function buildTitle(course, actions) {
+  const words = course ? chooseTitle(course) : 'Course';
+  const title = element('h2', course && actions.showHome ? '' : words);
+  if (course && actions.showHome) {
+    title.append(makeButton(words, actions.showHome, { class: 'gradlab-plain', 'data-key': 'home', title: "Show the course's home" }));
+  }
+  return title;
 }
 
 function continueButton(course, open, actions) {

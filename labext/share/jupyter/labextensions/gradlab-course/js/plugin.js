@@ -62,6 +62,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     openFile: path => openLab({ path }, ''),
     showPage: lab => pages.show(lab, lab.path),
     mark: () => app.commands.execute('gradlab:mark'),
+    showHome: tabs.areUsed ? null : () => places.showHome(),
   });
   app.shell.add(panel, 'left', { rank: 90 });
   const classLabs = new ClassLabs({ course, modules, now, openLab, readCourse, tracker }, tabs);
