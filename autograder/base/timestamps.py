@@ -9,9 +9,11 @@ from pathlib import Path
 from nbgrader.utils import parse_utc
 
 from autograder.base.submission_files import TIMESTAMP, read_small_text
+from autograder.base.text import format_count
 
 MAX_TIME = 100  # bytes of a timestamp
 YEARS = range(1971, 10_000)  # in which a calendar can name a time, in any zone
+UNITS = ((86_400, "day"), (3600, "hour"), (60, "minute"))  # seconds
 PATH = re.compile(r"(^|[\s:])/|\.\.")  # given as a time zone, which dateutil would open
 
 
@@ -44,3 +46,11 @@ def convert_file_time(seconds: float) -> datetime:
 def format_time(time: datetime, zone: tzinfo = UTC) -> str:
     """Format a time in naive UTC to the minute, with its zone."""
     return f"{time.replace(tzinfo=UTC).astimezone(zone):%Y-%m-%d %H:%M %Z}"
+
+
+def format_age(seconds: float) -> str:
+    """Say how long ago something was, in the largest unit that fits."""
+    for unit, name in UNITS:
+        if seconds >= unit:
+            return f"{format_count(int(seconds // unit), name)} ago"
+    return "just now"

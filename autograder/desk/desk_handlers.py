@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 from jupyter_server.auth.decorator import authorized
+from jupyter_server.auth.identity import User
 from jupyter_server.base.handlers import APIHandler, JupyterHandler
 from jupyter_server.utils import url_path_join
 from pydantic import ValidationError
@@ -22,6 +23,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.text import pluralize
 from autograder.desk import html_pages, marks, question_page
 from autograder.desk.course_desk import Desk, UnknownNameError, find_address, find_course, open_desk
+from autograder.desk.mark_log import read_given_marks
 from autograder.desk.requests import MarkRequest, RubricRequest
 from autograder.desk.rubric import Item, make_id
 from autograder.gradebook.cell_address import CellAddress
@@ -84,6 +86,12 @@ class BaseHandler(JupyterHandler):
     def set_default_headers(self) -> None:
         super().set_default_headers()
         self.set_header("Cache-Control", "no-store")  # students' answers, and marks that change
+
+    @property
+    def person(self) -> str:
+        """The user's name on a JupyterHub; empty without one, since Jupyter then makes up a name."""
+        on_hub = hasattr(self.identity_provider, "hub_auth")
+        return self.current_user.username if on_hub and isinstance(self.current_user, User) else ""
 
     async def run_with_gradebook(self, action: Callable[[Desk, Any], T]) -> T:
         """Run the action in a thread, since another program may hold the gradebook for a while.
@@ -172,6 +180,7 @@ class SaveHandler(WriteHandler):
     async def post(self) -> None:
         """Save the mark, unless someone else changed it, and return the marks of all students either way."""
         request: MarkRequest = self.parse_body(MarkRequest)
+        person = self.person
 
         def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
             address = find_address(desk, gradebook, request.lab, request.notebook, request.cell)
@@ -181,7 +190,7 @@ class SaveHandler(WriteHandler):
             mark = marks.DeskMark(request.points, address.worth, comment=request.comment, chosen=request.chosen)
             conflict = {}
             try:
-                marks.save_mark(desk, gradebook, address, request.student, mark, request.version)
+                marks.save_mark(desk, gradebook, address, request.student, mark, request.version, person)
             except marks.ConflictError as error:
                 gradebook.db.rollback()
                 conflict = {"changed": str(error)}
@@ -201,7 +210,7 @@ class RubricHandler(WriteHandler):
     async def post(self) -> None:
         """Replace the rubric's items, or only count the marks that would change if the request isn't `sure`."""
         request: RubricRequest = self.parse_body(RubricRequest)
-        items = tuple(_parse_item(data) for data in request.items)
+        items, person = tuple(_parse_item(data) for data in request.items), self.person
 
         def save(desk: Desk, gradebook: Gradebook) -> dict[str, Any]:
             address = find_address(desk, gradebook, request.lab, request.notebook, request.cell)
@@ -212,7 +221,7 @@ class RubricHandler(WriteHandler):
                 return request.sure
 
             try:
-                is_saved = marks.change_items(desk, gradebook, address, items, request.version, confirm_changes)
+                is_saved = marks.change_items(desk, gradebook, address, items, request.version, confirm_changes, person)
             except marks.ConflictError as error:
                 raise GradlabError(str(error)) from None
             rubric = html_pages.encode_rubric(marks.read_rubric(desk, address))
@@ -231,4 +240,6 @@ def _parse_item(data: dict[str, Any]) -> Item:
 
 
 def _read_marks(desk: Desk, gradebook: Gradebook, address: CellAddress) -> dict[str, Any]:
-    return html_pages.encode_marks(marks.read_marks(gradebook, address, marks.read_rubric(desk, address)), address)
+    given = read_given_marks(desk.course, address.lab, address.key)
+    current = marks.read_marks(gradebook, address, marks.read_rubric(desk, address))
+    return html_pages.encode_marks(current, given, address)

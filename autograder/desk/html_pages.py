@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from markupsafe import Markup
 
+from autograder.desk.mark_log import GivenMark, describe_giver
 from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.question_page import QuestionPage, QuestionSummary
 from autograder.desk.rubric import MAX_ITEMS, MAX_TEXT, Rubric
@@ -37,24 +39,29 @@ def render_question(base: str, page: QuestionPage, xsrf: str) -> str:
         xsrf: Jupyter's token, which the page sends with each request so no other page can send it.
     """
     address = page.address
+    marks = encode_marks({answer.student: answer.mark for answer in page.answers}, page.given, address)
     state = {
         "base": base,
         "xsrf": xsrf,
         "place": {"lab": address.lab, "notebook": address.notebook, "cell": address.cell},
         "worth": address.worth,
-        "marks": encode_marks({answer.student: answer.mark for answer in page.answers}, address),
+        "marks": marks,
         "rubric": encode_rubric(page.rubric),
         "comments": page.comments,
         "mostItems": MAX_ITEMS,
         "longestItem": MAX_TEXT,
     }
     bounds = {"longest_comment": MAX_COMMENT}
-    return _render(
-        "question.html.j2", base=base, page=page, address=address, state=state, describe=describe_mark, **bounds
-    )
+    return _render("question.html.j2", base=base, page=page, address=address, state=state, marks=marks, **bounds)
 
 
-def encode_marks(marks: Mapping[str, DeskMark], address: CellAddress) -> dict[str, Any]:
+def encode_marks(marks: Mapping[str, DeskMark], given: Mapping[str, GivenMark], address: CellAddress) -> dict[str, Any]:
+    """Encode the marks for the page's script.
+
+    Args:
+        given: The last mark that each student was given on the desk.
+    """
+    now = datetime.now(UTC)
     return {
         student: {
             "points": mark.points,
@@ -63,6 +70,7 @@ def encode_marks(marks: Mapping[str, DeskMark], address: CellAddress) -> dict[st
             "waits": mark.needs_manual_grade,
             "version": mark.version,
             "told": describe_mark(mark, address),
+            "giver": describe_giver(mark, given.get(student), now),
         }
         for student, mark in marks.items()
     }

@@ -15,6 +15,7 @@ from sqlalchemy import select
 from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
 from autograder.desk.course_desk import Desk, UnknownNameError
+from autograder.desk.mark_log import add_given_marks
 from autograder.desk.rubric import Item, Rubric, lock_rubrics, read_rubrics, replace_choice, replace_items, write_rubric
 from autograder.gradebook.cell_address import CellAddress
 from autograder.gradebook.database import write_with_retries
@@ -82,12 +83,19 @@ def read_marks(gradebook: Gradebook, address: CellAddress, rubric: Rubric) -> di
 
 
 def save_mark(
-    desk: Desk, gradebook: Gradebook, address: CellAddress, student: str, mark: DeskMark, seen_version: str
+    desk: Desk,
+    gradebook: Gradebook,
+    address: CellAddress,
+    student: str,
+    mark: DeskMark,
+    seen_version: str,
+    person: str = "",
 ) -> DeskMark:
     """Write this mark: the points of its chosen items, or its own. Without either, points from checks count again.
 
     Args:
         seen_version: The version that the writer saw.
+        person: Who gives it; empty if no one knows.
 
     Raises:
         ConflictError: If the mark has another version now.
@@ -116,6 +124,7 @@ def save_mark(
         write_with_retries(gradebook, write, RETRY)
         if rubric != before:
             write_rubric(desk.course, address.lab, address.key, rubric)
+        add_given_marks(desk.course, address.lab, address.key, person, {student: points})
     return read_marks(gradebook, address, rubric)[student]
 
 
@@ -126,6 +135,7 @@ def change_items(
     items: tuple[Item, ...],
     seen_version: str,
     confirm: Callable[[int], bool],
+    person: str = "",
 ) -> bool:
     """Replace the items, and update the marks that follow from them. Returns whether that was confirmed.
 
@@ -134,6 +144,7 @@ def change_items(
     Args:
         seen_version: The version that the writer saw.
         confirm: Called with the number of marks that change, if there are any.
+        person: Who changes them; empty if no one knows.
     """
     with lock_rubrics(desk.course, address.lab):
         before = read_rubric(desk, address)
@@ -145,13 +156,16 @@ def change_items(
             return False
 
         def write() -> None:
-            for student, points in _find_changed_points(gradebook, address, before, after).items():
+            nonlocal changed
+            changed = _find_changed_points(gradebook, address, before, after)
+            for student, points in changed.items():
                 grade = _find_grade(gradebook, address, student)
                 grade.manual_score = points
                 apply_late_penalty(gradebook, grade.notebook.assignment, desk.penalty)
 
         write_with_retries(gradebook, write, RETRY)
         write_rubric(desk.course, address.lab, address.key, after)
+        add_given_marks(desk.course, address.lab, address.key, person, changed)
     return True
 
 

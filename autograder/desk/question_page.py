@@ -6,7 +6,7 @@ Marks and comments are in nbgrader's gradebook, so the formgrader shows the same
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from autograder.base.digest import digest
 from autograder.classroom.answer_cells import AnswerCells
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.desk.course_desk import Desk, list_addresses
+from autograder.desk.mark_log import GivenMark, read_given_marks
 from autograder.desk.marks import DeskMark, read_marks, read_rubric
 from autograder.desk.question_text import render_question_and_solution
 from autograder.desk.rubric import Rubric
@@ -76,6 +77,8 @@ class QuestionPage:
     """The worked solution."""
     answers: Sequence[ShownAnswer]
     rubric: Rubric
+    given: Mapping[str, GivenMark]
+    """The last mark that each student was given on the desk."""
     comments: Sequence[str]
     """Comments on this question, the most frequent first."""
 
@@ -116,7 +119,9 @@ def build_page(desk: Desk, gradebook: Gradebook, address: CellAddress) -> Questi
     source, answer_name = desk.read_source(address.lab, address.notebook), answer_cells.get_source_name(address)
     question, solution = render_question_and_solution(source, address, answer_name, desk.config)
     title = read_lab_title(desk.course, address.lab)
-    return QuestionPage(address, answer_cells.label(address), title, question, solution, answers, rubric, comments)
+    given = read_given_marks(desk.course, address.lab, address.key)
+    name = answer_cells.label(address)
+    return QuestionPage(address, name, title, question, solution, answers, rubric, given, comments)
 
 
 def _list_students(gradebook: Gradebook, lab: str) -> Sequence[Any]:

@@ -18,6 +18,7 @@ export function who(row) {
 
 export function showState(row) {
   row.querySelector(".told").textContent = mark(row).told;
+  row.querySelector(".giver").textContent = mark(row).giver;
   row.classList.toggle("waits", mark(row).waits);
   row.querySelector(".mark > .gradlab-sign").className = `gradlab-sign gradlab-sign-${mark(row).waits ? "later" : "ready"}`;
   row.classList.toggle("draft", reading.drafts.has(row.dataset.student));

@@ -28,7 +28,8 @@ async function saveOne(row, { points, chosen, comment }) {
   updateMarks(reply.marks, student);
   if (!reply.changed) return;
   const suffix = mark(row).comment ? `, with the comment \u201c${mark(row).comment.slice(0, 300)}\u201d` : "";
-  throw new Error(`${reply.changed} The mark is now: ${mark(row).told}${suffix}. Save again to overwrite it.`);
+  const giver = mark(row).giver && `, ${mark(row).giver}`;
+  throw new Error(`${reply.changed} The mark is now: ${mark(row).told}${giver}${suffix}. Save again to overwrite it.`);
 }
 
 // Others may mark at the same time. If there is a draft here, their mark is shown only when the draft is saved.
