@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
+EXCHANGE_HEALTH = "GRADLAB_EXCHANGE_HEALTH"  # environment variable: where the exchange of a hub says how it is
+
 
 def _jupyter_server_extension_points() -> list[dict[str, str]]:
     return [{"module": "autograder.desk"}]

@@ -5,16 +5,13 @@ Names in addresses and bodies are looked up in the gradebook before they're used
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from jupyter_server.auth.decorator import authorized
-from jupyter_server.auth.identity import User
-from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from pydantic import ValidationError
 from tornado import web
@@ -22,12 +19,13 @@ from tornado import web
 from autograder.base.errors import GradlabError
 from autograder.base.text import pluralize
 from autograder.desk import html_pages, marks, question_page
-from autograder.desk.course_desk import Desk, UnknownNameError, find_address, find_course, open_desk
+from autograder.desk.base_handler import BaseHandler
+from autograder.desk.course_desk import Desk, find_address
 from autograder.desk.mark_log import read_given_marks
 from autograder.desk.requests import MarkRequest, RubricRequest
 from autograder.desk.rubric import Item, make_id
+from autograder.desk.status_handler import StatusHandler
 from autograder.gradebook.cell_address import CellAddress
-from autograder.gradebook.database import open_gradebook
 from autograder.reports.page_templates import STYLES
 
 if TYPE_CHECKING:
@@ -40,11 +38,6 @@ SHARED = {  # what the desk's pages have in common with all pages
     "page.css": files("autograder.reports").joinpath("templates/page.css"),
 }
 TYPES = {".js": "text/javascript", ".css": "text/css"}
-POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; base-uri 'none'; "
-    "form-action 'none'"
-)
-T = TypeVar("T")
 
 
 def add_handlers(server: Any) -> None:
@@ -57,6 +50,7 @@ def add_handlers(server: Any) -> None:
     routes: dict[str, type[Any]] = {
         "": OverviewHandler,
         "/": OverviewHandler,
+        "/status": StatusHandler,
         f"/read/{name}/{name}/{name}": QuestionHandler,
         "/mark": SaveHandler,
         "/rubric": RubricHandler,
@@ -64,52 +58,6 @@ def add_handlers(server: Any) -> None:
     }
     prefix = url_path_join(base, "gradlab", "desk")
     server.web_app.add_handlers(".*$", [(prefix + path, kind, arguments) for path, kind in routes.items()])
-
-
-class BaseHandler(JupyterHandler):
-    """The base of all handlers. The course is in one of its `folders`."""
-
-    auth_resource = "gradlab_desk"
-
-    def initialize(self, folders: tuple[Path, ...]) -> None:
-        self.folders = folders
-
-    @property
-    def desk_url(self) -> str:
-        """The address of the desk's pages."""
-        return str(url_path_join(self.base_url, "gradlab", "desk"))
-
-    @property
-    def content_security_policy(self) -> str:
-        return f"{JupyterHandler.content_security_policy.fget(self)}; {POLICY}"  # type: ignore[attr-defined]
-
-    def set_default_headers(self) -> None:
-        super().set_default_headers()
-        self.set_header("Cache-Control", "no-store")  # students' answers, and marks that change
-
-    @property
-    def person(self) -> str:
-        """The user's name on a JupyterHub; empty without one, since Jupyter then makes up a name."""
-        on_hub = hasattr(self.identity_provider, "hub_auth")
-        return self.current_user.username if on_hub and isinstance(self.current_user, User) else ""
-
-    async def run_with_gradebook(self, action: Callable[[Desk, Any], T]) -> T:
-        """Run the action in a thread, since another program may hold the gradebook for a while.
-
-        Errors become HTTP errors.
-        """
-
-        def run() -> T:
-            desk = open_desk(find_course(*self.folders))
-            with open_gradebook(desk.db_url, desk.course_id) as gradebook:
-                return action(desk, gradebook)
-
-        try:
-            return await asyncio.to_thread(run)
-        except UnknownNameError as error:
-            raise web.HTTPError(404, str(error)) from None
-        except GradlabError as error:
-            raise web.HTTPError(400, str(error)) from None
 
 
 class OverviewHandler(BaseHandler):

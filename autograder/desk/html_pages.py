@@ -8,6 +8,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from autograder.desk.class_status import StatusLine
 from autograder.desk.mark_log import GivenMark, describe_giver
 from autograder.desk.marks import MAX_COMMENT, DeskMark
 from autograder.desk.question_page import QuestionPage, QuestionSummary
@@ -29,6 +30,11 @@ def render_overview(
         problem: The reason if there are no questions.
     """
     return _render("overview.html.j2", base=base, labs=labs, titles=titles, problem=problem)
+
+
+def render_status(base: str, lines: Sequence[StatusLine]) -> str:
+    """Render the page about the class's parts."""
+    return _render("status.html.j2", base=base, lines=lines)
 
 
 def render_question(base: str, page: QuestionPage, xsrf: str) -> str:

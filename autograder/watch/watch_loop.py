@@ -6,6 +6,7 @@ continues where it was. The fork server and its workers keep running, so a mark 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator, Sequence
 
 from autograder.base.stop_request import StopRequest
@@ -14,6 +15,7 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.assignments import list_assignments
 from autograder.model.term import read_term
 from autograder.watch.grading_round import LOOK_SECONDS, ArrivalMark, GradingRound
+from autograder.watch.watch_presence import WatchPresence
 from autograder.watch.watch_state import WatchState, describe_leftovers, poll_inbox
 from autograder.workers.executors import Executor
 
@@ -39,16 +41,19 @@ def watch_exchange(
     Raises:
         GradlabError: If the course has no exchange.
     """
-    state = WatchState(nbgrader, labs, open_inbox(nbgrader), report, stop, read_term(nbgrader.root), ignores_limits)
+    presence = WatchPresence(nbgrader.root)
+    term = read_term(nbgrader.root)
+    state = WatchState(nbgrader, labs, open_inbox(nbgrader), report, stop, term, ignores_limits, presence)
     for line in state.inbox.describe_unplaced_entries(list_assignments(state.course)):
         state.report_once(line)
-    while not stop.is_set():
-        due = poll_inbox(state)
-        if due:
-            yield from GradingRound(state, executor, due).run()
-        elif once:
-            for line in describe_leftovers(state):
-                state.report_once(line)
-            return
-        else:
-            stop.wait(LOOK_SECONDS)
+    with contextlib.closing(presence):
+        while not stop.is_set():
+            due = poll_inbox(state)
+            if due:
+                yield from GradingRound(state, executor, due).run()
+            elif once:
+                for line in describe_leftovers(state):
+                    state.report_once(line)
+                return
+            else:
+                stop.wait(LOOK_SECONDS)

@@ -14,12 +14,7 @@ from autograder.base.stop_request import StopRequest
 from autograder.base.text import format_count, join_names
 from autograder.base.timestamps import format_time, get_utc_now, read_time
 from autograder.classroom.grading_outcome import write_log
-from autograder.exchange.attempts import (
-    WATCH_COMMAND,
-    AttemptDecision,
-    decide_attempt,
-    resolve_lab_term,
-)
+from autograder.exchange.attempts import WATCH_COMMAND, AttemptDecision, decide_attempt, resolve_lab_term
 from autograder.exchange.inbox import Inbox
 from autograder.exchange.inbox_memory import InboxMemory
 from autograder.gradebook.counting_submissions import find_newest_submission
@@ -30,6 +25,7 @@ from autograder.model.arrivals import CLOCK_TOLERANCE, Arrival, group_by_reason,
 from autograder.model.assignments import list_source_notebooks
 from autograder.model.term import LabTerm, Term, read_term
 from autograder.watch.notices import render_notice, write_notice
+from autograder.watch.watch_presence import WatchPresence
 
 RETRY_SECONDS = 5.0  # before a submission that couldn't be graded is tried again; the wait doubles each time
 MAX_DOUBLINGS = 7  # then every ten minutes
@@ -50,6 +46,8 @@ class WatchState:
     """As it could last be read."""
     ignores_limits: bool = False
     """Whether everyone's newest submission is marked, whatever the term's limits are."""
+    presence: WatchPresence | None = None
+    """None for what only looks at a watch's work."""
     arrivals: list[Arrival] = field(default_factory=list)
     """What was in the inbox at the last look."""
     memory: InboxMemory = field(default_factory=InboxMemory)
@@ -111,6 +109,8 @@ def poll_inbox(state: WatchState) -> list[Arrival]:
     Students with fewer turns go first, so someone who submits often holds no one else up.
     """
     now = get_utc_now()
+    if state.presence:
+        state.presence.record_look()
     try:
         _update_term(state, read_term(state.course))
         state.arrivals = list(state.inbox.iter_arrivals(state.labs, state.memory, now))
@@ -123,7 +123,7 @@ def poll_inbox(state: WatchState) -> list[Arrival]:
         if arrival.folder in state.finished or state.due_times.get(arrival.folder, now) > now:
             continue
         try:
-            inspection = _inspect_arrival(state, arrival, now)
+            inspection = inspect_arrival(state, arrival, now)
             if inspection.is_over:
                 state.finish(arrival)
             elif inspection.decision.is_due:
@@ -164,7 +164,8 @@ class Inspection:
     """Whether nothing is left to do: it has its mark and its page, or a later submission counts."""
 
 
-def _inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
+def inspect_arrival(state: WatchState, arrival: Arrival, now: datetime) -> Inspection:
+    """Find out what to do with a submission, from what the course and the exchange hold."""
     history = read_history(state.course, arrival.lab, arrival.student)
     is_collected = read_time(get_submitted_path(state.course, arrival.lab, arrival.student)) == arrival.submitted
     earliest, settings = arrival.changed_at - CLOCK_TOLERANCE, state.get_lab_term(arrival)

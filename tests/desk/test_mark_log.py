@@ -54,7 +54,7 @@ def test_the_last_person_who_gave_a_mark_is_kept(reader: Reader) -> None:
     assert len(get_mark_log_path(course, LAB).read_text().splitlines()) == 3, "the first mark stays on record"
 
 
-def test_who_changes_an_item_gave_the_marks_that_follow(reader: Reader) -> None:
+def test_a_person_who_changes_an_item_gave_the_marks_that_follow(reader: Reader) -> None:
     reader.replace_items(FULL)
     save(reader, "ada", "prof", chosen=(FULL.id,))
     save(reader, "ben", "prof", 2.5)

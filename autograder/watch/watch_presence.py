@@ -1,0 +1,79 @@
+"""Whether a watch of a course runs, and when it last looked: by a lock and the time of results/.watch.
+
+A watch that is killed loses the lock. One that hangs keeps it, and the time gets old.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from io import BufferedRandom
+from pathlib import Path
+from time import monotonic
+
+from autograder.base.timestamps import convert_file_time
+
+BEAT_SECONDS = 5.0  # between two signs of life, since a watch looks several times a second
+
+
+def _get_path(course: Path) -> Path:
+    return course / "results" / ".watch"
+
+
+class WatchPresence:
+    """A watch's sign of life. Several watches of a course share it, and one of them has the lock."""
+
+    def __init__(self, course: Path) -> None:
+        self._path, self._last = _get_path(course), -BEAT_SECONDS
+        self._file: BufferedRandom | None = None
+        self._is_locked = False
+
+    def record_look(self) -> None:
+        """Give the sign, unless the last one is recent. A file system without locks, or a full disk, stops no watch."""
+        if monotonic() - self._last < BEAT_SECONDS:
+            return
+        self._last = monotonic()
+        with contextlib.suppress(OSError):
+            if self._file is None:
+                self._path.parent.mkdir(exist_ok=True)
+                self._file = self._path.open("a+b")
+            os.utime(self._path)
+            if not self._is_locked:
+                fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._is_locked = True
+
+    def close(self) -> None:
+        """Give up the lock."""
+        if self._file:
+            self._file.close()
+
+
+@dataclass(frozen=True)
+class WatchSigns:
+    """What a course shows of its watch."""
+
+    is_running: bool
+    last_look: datetime | None
+    """In naive UTC, to some seconds; None if there was no watch yet."""
+
+
+def read_watch_signs(course: Path) -> WatchSigns:
+    """Read the signs of life of a course's watch."""
+    path = _get_path(course)
+    try:
+        with path.open("rb") as file:
+            last_look = convert_file_time(os.fstat(file.fileno()).st_mtime)
+            return WatchSigns(_is_locked(file.fileno()), last_look)
+    except OSError:
+        return WatchSigns(False, None)
+
+
+def _is_locked(file: int) -> bool:
+    try:
+        fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    return False
