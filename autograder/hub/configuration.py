@@ -14,17 +14,15 @@ from autograder.base.processors import count_processors
 from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.first_page import TEMPLATES, choose_first_page, list_course_pages
 from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
+from autograder.hub.logs import configure_log
 from autograder.hub.lti_configuration import build_grades_services, configure_lti_login
 from autograder.hub.programs import find_node, find_proxy
+from autograder.hub.service_names import CULLER, EXCHANGE, get_desk_service, get_teaching_service
 from autograder.hub.services import (
-    CULLER,
-    EXCHANGE,
     JUPYTER,
     PROXY_PID,
     build_services,
-    get_desk_service,
     get_internal_address,
-    get_teaching_service,
     has_culler,
     has_desk_service,
 )
@@ -44,6 +42,7 @@ ADD_USER = ("useradd", "--create-home", "--key", "HOME_MODE=0700", "--shell", "/
 def configure_hub(c: Any, hub: Hub) -> None:
     """Configure a JupyterHub. Students' servers and the hub itself create files that only their user can read."""
     os.umask(0o077)
+    configure_log(c, hub)
     _configure_pages(c, hub)
     if hub.containers is None:
         _configure_places(c, hub)

@@ -11,7 +11,8 @@ from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.hub.container_settings import ContainerSettings
-from autograder.hub.services import CULLER, EXCHANGE, JUPYTER
+from autograder.hub.service_names import CULLER, EXCHANGE
+from autograder.hub.services import JUPYTER
 from labext.exchange_client import URL
 
 PORT = 8090  # of each service in its container

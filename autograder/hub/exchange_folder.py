@@ -21,12 +21,14 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from autograder.base.submission_files import SECRET, TIMESTAMP, read_small_text
+from autograder.model.arrivals import CLOCK_TOLERANCE
 from labext.folder_archive import pack_folder
 
 MAX_SUBMISSIONS = 1_000  # of one student for a lab: gradlab watch reads no more
 MAX_STUDENT_BYTES = 2_000_000_000  # of all submissions of one student in a course
 RESERVE_BYTES = 1_000_000_000  # of the disk, which submissions may not fill
 MAX_SECRET = 4096  # bytes; submissions that a course already had may have a longer one
+TIME_FORMAT = "%Y-%m-%d %H:%M:%S.%f UTC"  # as nbgrader writes it
 TRIES = 5  # to pack a lab that is being released
 
 
@@ -73,6 +75,14 @@ class ExchangeFolder:
             )
         return []
 
+    def list_release_times(self) -> dict[str, int]:
+        """List what changes when a lab is released again: its folder's change time in nanoseconds, by lab."""
+        times = {}
+        for lab in self.list_labs():
+            with contextlib.suppress(FileNotFoundError):
+                times[lab] = (self.outbound / lab).stat().st_ctime_ns
+        return times
+
     def compute_version(self, lab: str) -> str:
         """Compute what changes with every file of a released lab."""
         digest = hashlib.sha256()
@@ -105,8 +115,12 @@ class ExchangeFolder:
         sizes = (path.lstat().st_size for folder in self._iter_submissions(student) for path in folder.rglob("*"))
         if sum(sizes) > MAX_STUDENT_BYTES:
             raise SubmissionRefused("your submissions have filled your space in the exchange: ask your instructor")
-        if shutil.disk_usage(self.inbound).free < RESERVE_BYTES:
+        if self.is_full():
             raise SubmissionRefused("the exchange's disk is full: ask your instructor")
+
+    def is_full(self) -> bool:
+        """Return whether the disk takes no more submissions."""
+        return shutil.disk_usage(self.inbound).free < RESERVE_BYTES
 
     def store(self, folder: Path, student: str, lab: str) -> dict[str, str]:
         """Move a complete submission into the inbox, where it survives a crash from now on.
@@ -117,8 +131,8 @@ class ExchangeFolder:
         Returns:
             The receipt, as ExchangeClient's Receipt.
         """
-        time = self._draw_time()
-        timestamp, secret = f"{time:%Y-%m-%d %H:%M:%S.%f} UTC", secrets.token_hex(64)
+        time = self._draw_time(student, lab)
+        timestamp, secret = f"{time:{TIME_FORMAT}}", secrets.token_hex(64)
         for name, text in ((TIMESTAMP, timestamp), (SECRET, secret)):
             (folder / name).write_text(text, encoding="utf-8")
         _share_files(folder)
@@ -149,16 +163,29 @@ class ExchangeFolder:
                 if parts[0] == student and (lab is None or parts[1:2] == [lab]):
                     yield Path(entry.path)
 
-    def _draw_time(self) -> datetime:
-        """Return the time, later than any before, so no two submissions have the same one."""
+    def _draw_time(self, student: str, lab: str) -> datetime:
+        """Return the time, so a student's later submission has a later one, and no two have the same.
+
+        This holds if the clock was set back, unless it was so far ahead that the earlier time doesn't count yet.
+        """
         with self._lock:
-            self._last_time = max(datetime.now(UTC), self._last_time + timedelta(microseconds=1))
+            now = datetime.now(UTC)
+            earlier = [self._last_time, *map(_read_time, self._iter_submissions(student, lab))]
+            newest = max((time for time in earlier if time <= now + CLOCK_TOLERANCE), default=now)
+            self._last_time = max(now, newest + timedelta(microseconds=1))
             return self._last_time
 
 
 def compute_page_name(secret: str, notebook: str) -> str:
     """Compute the name of a submission's feedback page, as nbgrader.utils.notebook_hash does."""
     return hashlib.md5(secret.encode() + notebook.encode(), usedforsecurity=False).hexdigest()
+
+
+def _read_time(folder: Path) -> datetime:
+    """Read the time in a submission's name; the earliest one if there is none."""
+    with contextlib.suppress(ValueError, IndexError):
+        return datetime.strptime(folder.name.split("+")[2], TIME_FORMAT).replace(tzinfo=UTC)
+    return datetime.min.replace(tzinfo=UTC)
 
 
 def _share_files(folder: Path) -> None:

@@ -13,16 +13,14 @@ from typing import Any
 from jupyterhub.services.auth import HubAuth, HubAuthenticated, UserNotAllowed
 from tornado.web import Application, HTTPError, RequestHandler, stream_request_body
 
-from autograder.hub.exchange_folder import (
-    ExchangeFolder,
-    LabUnsettledError,
-    SubmissionRefused,
-)
+from autograder.base.event_log import record_event
+from autograder.hub.exchange_folder import ExchangeFolder, LabUnsettledError, SubmissionRefused
 from autograder.hub.groups import get_student_group, get_teacher_group
 from autograder.hub.submission_upload import SubmissionUpload
 from labext.folder_archive import MAX_ARCHIVE
 
 PIECE = 2**18
+HEALTHY = "ok"
 REASONS = {403: "no valid token of a user of this hub", 404: "there's no such course or lab", 413: "it's too large"}
 
 
@@ -137,6 +135,7 @@ class SubmissionsHandler(ExchangeHandler):
         try:
             await asyncio.to_thread(exchange.refuse_excess, self.student, lab)
         except SubmissionRefused as error:
+            record_event("refused submission", lab=lab, student=self.student, reason=str(error))
             raise HTTPError(409, "%s", error) from None
         self.upload = SubmissionUpload(exchange, self.student, lab)
 
@@ -146,10 +145,18 @@ class SubmissionsHandler(ExchangeHandler):
 
     async def post(self, course: str, lab: str) -> None:
         assert self.upload is not None
+        fields: dict[str, str | int] = {
+            "course": course,
+            "lab": lab,
+            "student": self.student,
+            "bytes": self.upload.size,
+        }
         try:
             receipt = await asyncio.to_thread(self.upload.store)
         except SubmissionRefused as error:
+            record_event("refused submission", **fields, reason=str(error))
             raise HTTPError(400, "%s", error) from None
+        record_event("submission", **fields, receipt=receipt["timestamp"])
         self.finish(receipt)
 
     def on_finish(self) -> None:
@@ -187,6 +194,23 @@ class OwnPageHandler(ExchangeHandler):
         self.finish(await asyncio.to_thread(exchange.get_page_path(name).read_bytes))
 
 
+class HealthHandler(RequestHandler):
+    """GET: {status}, for anyone: "ok", or with a status of 503 why no one can submit."""
+
+    def initialize(self, courses: dict[str, ExchangeFolder]) -> None:
+        self._courses = courses
+
+    async def get(self) -> None:
+        self.set_header("Cache-Control", "no-store")
+        try:
+            states = [await asyncio.to_thread(course.is_full) for course in self._courses.values()]
+            status = "the disk is full" if any(states) else HEALTHY
+        except OSError:
+            status = "the folder of submissions can't be read"
+        self.set_status(200 if status == HEALTHY else 503)
+        self.finish({"status": status})
+
+
 class MissingHandler(ExchangeHandler):
     """Any other address."""
 
@@ -198,7 +222,7 @@ class MissingHandler(ExchangeHandler):
 def build_application(prefix: str, hub_auth: HubAuth, courses: dict[str, ExchangeFolder]) -> Application:
     """Build the service below this prefix, which ends with a slash."""
     lab = r"courses/(?P<course>[^/]+)/labs/(?P<lab>[^/]+)"
-    routes: list[tuple[str, type[ExchangeHandler]]] = [
+    routes: list[tuple[str, type[RequestHandler]]] = [
         (r"courses", CoursesHandler),
         (r"courses/(?P<course>[^/]+)/labs", LabsHandler),
         (lab, LabHandler),
@@ -208,7 +232,10 @@ def build_application(prefix: str, hub_auth: HubAuth, courses: dict[str, Exchang
     ]
     settings = {"hub_auth": hub_auth, "courses": courses}
     return Application(
-        [(prefix + path, kind, settings) for path, kind in routes],
+        [
+            (f"{prefix}health", HealthHandler, {"courses": courses}),
+            *((prefix + path, kind, settings) for path, kind in routes),
+        ],
         default_handler_class=MissingHandler,
         default_handler_args=settings,
     )

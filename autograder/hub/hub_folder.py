@@ -12,6 +12,7 @@ from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.hub.course_connection import connect_course, read_course_name
 from autograder.hub.exchange_access import find_owners, prepare_exchange
+from autograder.hub.logs import prepare_logs
 from autograder.hub.settings import HUB_FILE, Hub, read_settings
 
 CONFIG_FILE = "jupyterhub_config.py"
@@ -80,6 +81,7 @@ def prepare_folder(hub: Hub) -> list[str]:
         for folder in (hub.folder, hub.exchange):
             folder.mkdir(exist_ok=True)
             folder.chmod(0o711)  # services reach their own folders, and no one lists what else is here
+    prepare_logs(hub)
     for course in hub.courses:
         prepare_exchange(course, find_owners(hub, course))
     return [

@@ -6,6 +6,7 @@ import sys
 from typing import Any
 
 from autograder.hub.lti_key import create_key
+from autograder.hub.services import connect_process
 from autograder.hub.settings import HUB_FILE, Hub
 
 
@@ -30,10 +31,11 @@ def build_grades_services(hub: Hub) -> list[dict[str, Any]]:
     It runs as the hub's own user, since the course's must not read the key, and starts a process as the course's
     owner that reads marks.
     """
-    return [
+    services = [
         {
             "name": f"grades-{course.name}",
             "command": [sys.executable, "-m", "autograder.hub.lti_service", str(hub.folder / HUB_FILE), course.name],
         }
         for course in hub.courses
     ]
+    return [connect_process(hub, service) for service in services]

@@ -24,7 +24,7 @@ from autograder.hub.lti_admission import admit_launch, list_groups
 from autograder.hub.lti_key import read_public_keys
 from autograder.hub.lti_launch import Launch, LaunchRefused, get_user_name, parse_launch
 from autograder.hub.lti_records import Role, read_records, write_records
-from autograder.hub.services import get_desk_service, get_teaching_service
+from autograder.hub.service_names import get_desk_service, get_teaching_service
 from autograder.hub.settings import Hub, read_settings
 
 OPEN_A_LINK = "Open a lab in your course in the learning management system. This address doesn't say who you are."

@@ -7,25 +7,18 @@ import sys
 from typing import Any
 from urllib.parse import urlsplit
 
+from autograder.base.event_log import PLACE
+from autograder.desk import EXCHANGE_HEALTH
+from autograder.hub.logs import get_event_log
+from autograder.hub.service_names import CULLER, EXCHANGE, get_desk_service, get_teaching_service, get_watch_service
 from autograder.hub.settings import Hub, HubCourse
 from labkit.start import build_jupyter_environment
 
-EXCHANGE = "exchange"  # the service's name
 PROXY_PID = "jupyterhub-proxy.pid"  # in the hub's folder
-CULLER = "stop-idle-servers"
 NOBODY = "nobody"  # the system user of what needs nothing but its token
 CULL_SECONDS = 300  # how often it looks; less if a server may be idle for less
+BOUND = (sys.executable, "-m", "autograder.hub.bound_process")
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
-
-
-def get_teaching_service(course: str) -> str:
-    """Return the name of the service in which a course's teachers work."""
-    return f"teach-{course}"
-
-
-def get_desk_service(course: str) -> str:
-    """Return the name of the service in which a course's assistants read and mark answers."""
-    return f"desk-{course}"
 
 
 def has_culler(hub: Hub) -> bool:
@@ -51,6 +44,11 @@ def list_ports(hub: Hub) -> list[int]:
     return [own.port or (443 if own.scheme == "https" else 80), *(urlsplit(each).port or 0 for each in internal)]
 
 
+def _build_health_environment(hub: Hub) -> dict[str, str]:
+    """Build the variable by which the desk finds the exchange's health. Containers may not reach each other."""
+    return {} if hub.containers else {EXCHANGE_HEALTH: f"{get_internal_address(hub, 2)}/services/{EXCHANGE}/health"}
+
+
 def build_services(hub: Hub) -> list[dict[str, Any]]:
     """Build what c.JupyterHub.services holds."""
     services, port = [_build_exchange(hub)], 3
@@ -63,7 +61,16 @@ def build_services(hub: Hub) -> list[dict[str, Any]]:
         services.append(_build_watch(hub, course))
     if has_culler(hub):
         services.append(_build_culler(hub))
-    return services
+    return [connect_process(hub, service) for service in services]
+
+
+def connect_process(hub: Hub, service: dict[str, Any]) -> dict[str, Any]:
+    """Give a service its log, and let it end with the hub."""
+    log = get_event_log(hub, service["name"])
+    connected = {**service, "environment": {**service.get("environment", {}), PLACE: log}}
+    if hub.containers is None:
+        connected["command"] = [*BOUND, *service["command"]]
+    return connected
 
 
 def _build_exchange(hub: Hub) -> dict[str, Any]:
@@ -80,7 +87,7 @@ def _build_exchange(hub: Hub) -> dict[str, Any]:
 def _build_watch(hub: Hub, course: HubCourse) -> dict[str, Any]:
     watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(course.exchange_folder)]
     return {
-        "name": f"watch-{course.name}",
+        "name": get_watch_service(course.name),
         "command": [sys.executable, *watch],
         "cwd": str(course.folder),
         **_choose_user(hub, course),
@@ -98,7 +105,7 @@ def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[s
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],
         "cwd": str(course.folder),
-        "environment": {name: variables[name] for name in JUPYTER},
+        "environment": {name: variables[name] for name in JUPYTER} | _build_health_environment(hub),
         "oauth_no_confirm": True,
         **_choose_user(hub, course),
     }
@@ -114,6 +121,7 @@ def _build_desk_service(hub: Hub, course: HubCourse, address: str) -> dict[str, 
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],
         "cwd": str(course.folder),
+        "environment": _build_health_environment(hub),
         "oauth_no_confirm": True,
         **_choose_user(hub, course),
     }

@@ -23,9 +23,12 @@ class SubmissionUpload:
         self._body = (self._place / "body").open("w+b")
         self._problem = ""
         self._is_storing = False
+        self.size = 0
+        """How many bytes have arrived."""
 
     def write(self, piece: bytes) -> None:
         """Keep a piece of the body. What goes wrong is reported by `store()`."""
+        self.size += len(piece)
         if self._problem:
             return
         if self._body.tell() + len(piece) > MAX_ARCHIVE:
@@ -55,6 +58,8 @@ class SubmissionUpload:
             return self._exchange.store(folder, self._student, self._lab)
         except ArchiveError as error:
             raise SubmissionRefused(f"this can't be submitted: {error}") from None
+        except OSError as error:
+            raise SubmissionRefused(f"it can't be stored: {error.strerror}") from None
         finally:
             self._is_storing = False
             self.remove()

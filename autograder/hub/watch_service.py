@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from autograder.base.event_log import record_event
 from autograder.base.stop_request import StopRequest
 from autograder.hub.exchange_folder import ExchangeFolder
 from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
@@ -27,8 +28,10 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
         stop: Set to end.
     """
     folder = ExchangeFolder(exchange)
+    known = folder.list_release_times()
+    record_event("start", labs=", ".join(known))
     while not stop.is_set():
-        labs = _list_labs(course, folder)
+        labs, known = _list_labs(course, folder), _record_releases(known, folder.list_release_times())
         if not labs:
             stop.wait(LOOK_SECONDS)
             continue
@@ -39,6 +42,7 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
         )
         while watch.poll() is None and not stop.is_set() and _list_labs(course, folder) == labs:
             stop.wait(LOOK_SECONDS)
+            known = _record_releases(known, folder.list_release_times())
         if watch.poll() is None:
             watch.send_signal(signal.SIGINT)
         if watch.wait() and not stop.is_set():
@@ -48,6 +52,16 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
 def _list_labs(course: Path, exchange: ExchangeFolder) -> list[str]:
     """List the released labs that the course can mark."""
     return [lab for lab in exchange.list_labs() if (course / "source" / lab).is_dir()]
+
+
+def _record_releases(before: dict[str, int], now: dict[str, int]) -> dict[str, int]:
+    """Record which labs were released, again or for the first time, and which were withdrawn. Returns `now`."""
+    for lab, time in now.items():
+        if before.get(lab) != time:
+            record_event("release", lab=lab)
+    for lab in before.keys() - now.keys():
+        record_event("withdrawal", lab=lab)
+    return now
 
 
 def main() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from autograder.hub.course_part import PREPARE, build_parser
-from autograder.hub.services import CULLER, build_services
+from autograder.hub.service_names import CULLER
+from autograder.hub.services import build_services
 from autograder.hub.settings import Hub, read_settings
 from tests.conftest import ROOT
 

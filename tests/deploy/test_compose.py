@@ -10,7 +10,7 @@ from autograder.hub.container_settings import ContainerSettings
 from autograder.hub.containers import HUB_ADDRESS, PORT, PROXY_PORT, get_token_variable
 from autograder.hub.course_part import PREPARE
 from autograder.hub.hub_folder import CONFIG
-from autograder.hub.services import EXCHANGE
+from autograder.hub.service_names import EXCHANGE
 from tests.deploy.hub_services import DEPLOY, SETTINGS, is_course_user, list_part_names, read_hub, read_part
 
 COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text())

@@ -11,7 +11,7 @@ from traitlets.config import Config
 from autograder.hub import configure
 from autograder.hub.containers import HOME, PORT, get_service_address
 from autograder.hub.course_part import PREPARE
-from autograder.hub.services import EXCHANGE
+from autograder.hub.service_names import EXCHANGE
 from autograder.hub.settings import Hub
 from tests.deploy.hub_services import DEPLOY, SETTINGS, is_course_user, list_part_names, read_hub, read_part
 

@@ -17,6 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from autograder.base.event_log import PLACE
 from labext.exchange_client import ExchangeClient
 from tests.waiting import wait_until
 
@@ -97,6 +98,11 @@ class ExchangeProcess:
         status, body = self.ask(f"courses/{COURSE}/labs/{LAB}/submissions", token, archive, headers)
         return status, str(json.loads(body).get("problem", ""))
 
+    def read_events(self) -> list[dict[str, Any]]:
+        """Read the log of who did what."""
+        log = Path(self.environment[PLACE])
+        return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+
     def list_stored(self) -> list[str]:
         return sorted(os.listdir(self.course / "inbound"))
 
@@ -132,6 +138,7 @@ def run_exchange(folder: Path) -> Iterator[ExchangeProcess]:
         "JUPYTERHUB_SERVICE_NAME": "exchange",
         "JUPYTERHUB_SERVICE_URL": f"http://127.0.0.1:{port}",
         "JUPYTERHUB_SERVICE_PREFIX": PREFIX,
+        PLACE: str(folder.with_name(f"{folder.name}.jsonl")),
     }
     running = ExchangeProcess(folder, port, environment)
     running.start()

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +105,7 @@ def run_hub(course: Path, place: Path, settings: str = "", roster: str = "") -> 
     """
     if missing := find_missing_program():
         (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{missing} isn't installed: run make setup")
-    variables = os.environ | {"PYTHONPATH": str(ROOT)}  # services start in other folders
-    if proxy := os.environ.get(PROXY):
-        variables["PATH"] = str(Path(proxy).parent) + os.pathsep + variables["PATH"]
+    variables = _build_environment()
     port = draw_port()
     folder = place / "hub"
     command = [sys.executable, "-m", "autograder.cli", "hub", "--folder", str(folder)]
@@ -117,8 +115,27 @@ def run_hub(course: Path, place: Path, settings: str = "", roster: str = "") -> 
     else:
         command += [str(course), "--demo", "--port", str(port)]
     with start_hub(command, variables, place) as (process, log):
-        password = re.search(r"password (\S+)", log.read_text())
-        yield RunningHub(f"http://127.0.0.1:{port}", password[1] if password else "", folder, course, process)
+        yield RunningHub(f"http://127.0.0.1:{port}", _read_password(log), folder, course, process)
+
+
+@contextlib.contextmanager
+def restart_hub(killed: RunningHub) -> Iterator[RunningHub]:
+    """Start a hub again that has ended."""
+    command = [sys.executable, "-m", "autograder.cli", "hub", "--folder", str(killed.folder)]
+    with start_hub(command, _build_environment(), killed.folder.parent) as (process, log):
+        yield replace(killed, password=_read_password(log), process=process)
+
+
+def _build_environment() -> dict[str, str]:
+    variables = os.environ | {"PYTHONPATH": str(ROOT)}  # services start in other folders
+    if proxy := os.environ.get(PROXY):
+        variables["PATH"] = str(Path(proxy).parent) + os.pathsep + variables["PATH"]
+    return variables
+
+
+def _read_password(log: Path) -> str:
+    password = re.search(r"password (\S+)", log.read_text())
+    return password[1] if password else ""
 
 
 def draw_port() -> int:

@@ -106,7 +106,13 @@ def test_teachers_work_in_the_course_and_students_do_not(hub: RunningHub) -> Non
 @pytest.mark.slow
 def test_no_other_user_of_the_machine_reads_the_hubs_files(hub: RunningHub) -> None:
     """Slow: see above."""
-    for path in (hub.folder, hub.folder / "exchange", hub.folder / "jupyterhub.sqlite", hub.folder / "homes"):
+    for path in (
+        hub.folder,
+        hub.folder / "exchange",
+        hub.folder / "log",
+        hub.folder / "jupyterhub.sqlite",
+        hub.folder / "homes",
+    ):
         assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
 
 

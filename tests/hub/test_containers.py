@@ -12,7 +12,7 @@ from autograder.base.errors import GradlabError
 from autograder.cli.app import app
 from autograder.hub import configure
 from autograder.hub.containers import get_token_variable
-from autograder.hub.services import CULLER
+from autograder.hub.service_names import CULLER
 
 HUB = """
 address = "https://hub.example.edu"
