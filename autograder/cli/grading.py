@@ -120,9 +120,10 @@ def watch(
         if server_process:
             stack.callback(server_process.close)
         with pause_gc():  # while the fork server imports, too
+            from autograder.exchange.course_exchange import list_released
             from autograder.gradebook.nbgrader_course import open_course
             from autograder.watch.watch_loop import watch_exchange
-            from autograder.watch.watch_start import list_released, prepare_labs, start_pool
+            from autograder.watch.watch_start import prepare_labs, start_pool
             from autograder.workers.executors import LocalExecutor, make_executor
 
         nbgrader = open_course(course, isolation)

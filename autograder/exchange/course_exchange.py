@@ -48,6 +48,17 @@ def read_exchange(nbgrader: NbgraderCourse, labs: Sequence[str]) -> tuple[list[A
         raise GradlabError(f"{inbox.inbound} can't be read: {error.strerror}", fix="check c.Exchange.root") from None
 
 
+def list_released(nbgrader: NbgraderCourse) -> list[str]:
+    """List the labs that students can fetch. Raises GradlabError if there are none."""
+    inbox, course = open_inbox(nbgrader), nbgrader.root
+    labs = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
+    if not labs:
+        raise GradlabError(
+            f"no lab of this course is in {inbox.outbound}", fix="run nbgrader release_assignment LAB first"
+        )
+    return labs
+
+
 def has_released_lab(nbgrader: NbgraderCourse, labs: Iterable[str]) -> bool:
     """Return whether students can fetch one of these labs; True if there is no exchange that would show it."""
     exchange = nbgrader.build_exchange(NbgraderExchange)

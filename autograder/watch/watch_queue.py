@@ -7,11 +7,10 @@ from datetime import datetime
 
 from autograder.base.stop_request import StopRequest
 from autograder.base.timestamps import get_utc_now
-from autograder.exchange.course_exchange import open_inbox
+from autograder.exchange.course_exchange import list_released, open_inbox
 from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.arrivals import select_newest
 from autograder.model.term import read_term, to_naive_utc
-from autograder.watch.watch_start import list_released
 from autograder.watch.watch_state import WatchState, inspect_arrival
 
 

@@ -1,16 +1,14 @@
-"""Prepares `gradlab watch` before its first look: finds the labs, fills their gradebook rows and starts workers."""
+"""Prepares `gradlab watch` before its first look: fills the labs' gradebook rows and starts workers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from autograder.base.device import DeviceChoice
-from autograder.base.errors import GradlabError
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
 from autograder.classroom.unknown_names import list_unknown_names, refuse_unknown_names
-from autograder.exchange.course_exchange import open_inbox
 from autograder.forkserver.client import ProcessSettings
 from autograder.forkserver.server_process import ForkServerProcess
 from autograder.gradebook.nbgrader_course import NbgraderCourse
@@ -18,17 +16,6 @@ from autograder.model.assignments import require_source
 from autograder.model.term import read_term
 from autograder.workers.executors import choose_device
 from autograder.workers.pool import Pool
-
-
-def list_released(nbgrader: NbgraderCourse) -> list[str]:
-    """List the labs that students can fetch. Raises GradlabError if there are none."""
-    inbox, course = open_inbox(nbgrader), nbgrader.root
-    labs = sorted(p.name for p in inbox.outbound.glob("*") if (course / "source" / p.name).is_dir())
-    if not labs:
-        raise GradlabError(
-            f"no lab of this course is in {inbox.outbound}", fix="run nbgrader release_assignment LAB first"
-        )
-    return labs
 
 
 def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
