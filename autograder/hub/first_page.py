@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
-from autograder.hub.services import get_desk_service, get_teaching_service
+from autograder.hub.service_names import get_desk_service, get_teaching_service
 
 TEMPLATES = Path(__file__).parent / "templates"
 HOME = "/hub/home"  # JupyterHub's, which leads to all of a user's places
