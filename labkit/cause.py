@@ -15,6 +15,8 @@ class Cause(StrEnum):
     """The exercise is unchanged."""
     NOTHING = "nothing"
     """The function returned None."""
+    SYNTAX = "syntax"
+    """The exercise's cell has a syntax error."""
     TIME = "time"
     """The check's time limit was reached."""
     BUSY = "busy"

@@ -83,8 +83,8 @@ def build_outcome(data: Mapping[str, Any]) -> Outcome:
 
 
 def select_hints(outcome: Outcome) -> tuple[str, ...]:
-    """Return a failed check's hints. After an exception, or a result of None, they don't apply."""
-    if outcome.passed or outcome.error or outcome.cause is Cause.NOTHING or not outcome.hint:
+    """Return a failed check's hints. After an exception, a syntax error, or a result of None, they don't apply."""
+    if outcome.passed or outcome.error or outcome.cause in (Cause.NOTHING, Cause.SYNTAX) or not outcome.hint:
         return ()
     return (outcome.hint, *outcome.further_hints)
 

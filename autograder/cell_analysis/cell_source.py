@@ -54,7 +54,7 @@ def inspect_source(source: str) -> NameUse:
 def _read_source(source: str) -> NameUse:
     """Analyse the source. Raises what Python's parser raises, and RecursionError if it is too deep."""
     tree = ast.parse(source)
-    _check_depth(tree)
+    check_depth(tree)
     table = symtable.symtable(source, "<cell>", "exec")
     symbols = table.get_symbols()
     bound = frozenset(s.get_name() for s in symbols if s.is_assigned() or s.is_imported() or s.is_namespace())
@@ -76,7 +76,7 @@ def _read_source(source: str) -> NameUse:
     )
 
 
-def _check_depth(tree: ast.Module) -> None:
+def check_depth(tree: ast.Module) -> None:
     """Raise RecursionError if the tree is deeper than MAX_DEPTH."""
     level: list[ast.AST] = [tree]
     for _ in range(MAX_DEPTH):

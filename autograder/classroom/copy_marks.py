@@ -50,9 +50,9 @@ def build_marks(
     except DAMAGED:
         return {}
     view = build_student_view(result.exercises, is_own_copy=True)
-    marks = {name: mark for name, mark in before.items() if mark.is_own and mark.source == sources.get(name)}
+    marks = select_own_marks(content, before)
     for exercise in result.exercises:
-        if exercise.points is None or exercise.name not in sources:
+        if exercise.points is None or exercise.by_hand or exercise.name not in sources:
             continue
         other = find_another_way(notebook, exercise)
         marks[exercise.name] = ExerciseMark(
@@ -70,6 +70,15 @@ def build_marks(
 def _describe_finding(check: ShownCheck) -> str:
     expected = f"expected: {check.expected}" if check.expected else ""
     return "\n".join(filter(None, (check.unearned, check.seen, expected)))
+
+
+def select_own_marks(content: bytes, marks: Mapping[str, ExerciseMark]) -> dict[str, ExerciseMark]:
+    """Return the marks that the student gave to answers which this notebook has unchanged."""
+    try:
+        sources = digest_sources(json.loads(content))
+    except DAMAGED:
+        return {}
+    return {name: mark for name, mark in marks.items() if mark.is_own and mark.source == sources.get(name)}
 
 
 def write_marks(notebook: Path, marks: Mapping[str, ExerciseMark]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import IO, Any
@@ -23,9 +23,11 @@ from autograder.classroom.copy_marks import (
     read_model_answers,
     read_solution,
     save_own_mark,
+    select_own_marks,
     write_marks,
 )
 from autograder.classroom.grading_settings import read_settings
+from autograder.classroom.interrupted_cells import drop_interrupted_cells
 from autograder.forkserver.client import ForkServerClient
 from autograder.forkserver.server_process import ForkServerProcess
 from autograder.gradebook.gradebook_cells import GradebookCell
@@ -59,7 +61,7 @@ WEAK_ISOLATION = (
 
 @dataclass(frozen=True, kw_only=True)
 class CopyMark(Mark):
-    """The mark of a student's own copy. Its points and its worth leave out answers that a person has to read."""
+    """The mark of a student's own copy. Its points and its worth leave out answers that the student hasn't marked."""
 
     by_hand: float
     """What those answers are worth."""
@@ -70,6 +72,37 @@ class CopyMark(Mark):
     def message(self) -> str:
         mark = f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points"
         return f"{mark}, not counting {format_points(self.by_hand)} for written answers" if self.by_hand else mark
+
+
+@dataclass(frozen=True)
+class GradedCopy:
+    """A student's own copy, as the grader graded it."""
+
+    course: Path
+    notebook: Path
+    content: bytes
+    """The file, as the student saved it."""
+    graded: GradedSubmission
+    autograded: NotebookNode
+
+    def write(self) -> CopyMark:
+        """Write the feedback page and the marks, which count the student's own. Raises GradlabError."""
+        before = read_marks(self.notebook)
+        own = {name: mark.points for name, mark in select_own_marks(self.content, before).items()}
+        result = _build_result(self.graded, self.autograded, own)
+        page = get_page_path(self.notebook)
+        try:
+            solutions = read_model_answers(self.course, self.notebook, result, self.autograded)
+            options = PageOptions(solutions=solutions, is_own_copy=True)
+            write_atomically(page, render_feedback_page(result, self.autograded, options))
+            write_marks(self.notebook, build_marks(result, self.autograded, self.content, before))
+        except OSError as error:
+            raise GradlabError(
+                f"the page of {self.notebook} can't be written: {error}",
+                fix="make its folder writable, or free some space",
+            ) from None
+        by_hand = sum(e.worth for e in result.exercises if e.points is None)
+        return CopyMark(result.points, result.worth - by_hand, by_hand > 0, by_hand=by_hand, page=page)
 
 
 def read_course_settings(course: Path) -> GradingSettings:
@@ -88,7 +121,20 @@ def mark(
     on_progress: ProgressListener | None = None,
     is_busy: Callable[[], bool] = are_processors_busy,
 ) -> CopyMark:
-    """Grade the notebook in this file, and write its feedback page and its marks where labkit.progress looks.
+    """Grade the notebook in this file, and write its feedback page and its marks; see grade_copy()."""
+    return grade_copy(course, notebook, settings, fork_servers, server_process, on_progress, is_busy).write()
+
+
+def grade_copy(
+    course: Path,
+    notebook: Path,
+    settings: GradingSettings,
+    fork_servers: ForkServers,
+    server_process: ForkServerProcess | None = None,
+    on_progress: ProgressListener | None = None,
+    is_busy: Callable[[], bool] = are_processors_busy,
+) -> GradedCopy:
+    """Grade the notebook in this file.
 
     Args:
         notebook: The file.
@@ -113,7 +159,9 @@ def mark(
         raise GradlabError(f"{notebook} can't be read: {error.strerror}", fix="make it readable for you") from None
     if settings.isolation is not Isolation.FULL:
         notes = [*notes, WEAK_ISOLATION.format(level=settings.isolation)]
-    task = Task(lab, STUDENT, (NotebookFile(lab, content, notes=tuple(notes)),), source.read_bytes(), settings)
+    kept, skipped = drop_interrupted_cells(content)
+    file = NotebookFile(lab, kept, notes=(*notes, *skipped))
+    task = Task(lab, STUDENT, (file,), source.read_bytes(), settings)
     if server_process and not fork_servers:
         fork_servers[make_process_settings(task)] = ForkServerClient(
             make_process_settings(task), [course], server_process
@@ -124,19 +172,7 @@ def mark(
         timeouts = replace(settings.timeouts, check=PATIENCE * settings.timeouts.check)
         patient_task = replace(task, settings=replace(settings, timeouts=timeouts))
         graded = _grade(patient_task, course, fork_servers, on_progress)
-    autograded = nbformat.reads(graded.notebooks[lab], as_version=4)
-    result = _build_result(graded, autograded)
-    page = get_page_path(notebook)
-    try:
-        options = PageOptions(solutions=read_model_answers(course, notebook, result, autograded), is_own_copy=True)
-        write_atomically(page, render_feedback_page(result, autograded, options))
-        write_marks(notebook, build_marks(result, autograded, content, read_marks(notebook)))
-    except OSError as error:
-        raise GradlabError(
-            f"the page of {notebook} can't be written: {error}", fix="make its folder writable, or free some space"
-        ) from None
-    by_hand = sum(e.worth for e in result.exercises if e.points is None)
-    return CopyMark(result.points, result.worth - by_hand, by_hand > 0, by_hand=by_hand, page=page)
+    return GradedCopy(course, notebook, content, graded, nbformat.reads(graded.notebooks[lab], as_version=4))
 
 
 def serve(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
@@ -151,6 +187,7 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server_proces
         server_process: A running process that can become the first fork server.
     """
     fork_servers: ForkServers = {}
+    copies: dict[Path, GradedCopy] = {}  # the latest of each notebook
 
     def report(progress: GradingProgress) -> None:
         print(json.dumps({"progress": asdict(progress)}), file=answers, flush=True)
@@ -168,8 +205,11 @@ def serve(course: Path, requests: Iterable[str], answers: IO[str], server_proces
                 elif "own_mark" in request:
                     points = save_own_mark(notebook, request["own_mark"], request["points"])
                     answer = {"points": points}
+                    if copy := copies.get(notebook):
+                        copy.write()  # the page counts this mark, too
                 else:
-                    marked = mark(course, notebook, settings, fork_servers, server_process, report)
+                    copies[notebook] = grade_copy(course, notebook, settings, fork_servers, server_process, report)
+                    marked = copies[notebook].write()
                     answer = {"points": marked.points, "worth": marked.worth, "words": marked.message}
             except GradlabError as error:
                 answer = {"refused": str(error)}
@@ -198,8 +238,14 @@ def _has_run_out_of_time(result: ResultDocument) -> bool:
     return any(outcome.cause is Cause.TIME for cell in result.cells for outcome in cell.checks)
 
 
-def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> SubmissionResult:
-    """Build the result as the gradebook would give it, where the answers that a person has to read have no points."""
+def _build_result(
+    graded: GradedSubmission, notebook: NotebookNode, own_points: Mapping[str, float]
+) -> SubmissionResult:
+    """Build the result as the gradebook would give it.
+
+    Args:
+        own_points: What the student gave to written answers, by question. The others have no points.
+    """
     lab = graded.result.lab
     rows, cells = [], {}
     for cell in notebook.cells:
@@ -207,8 +253,10 @@ def _build_result(graded: GradedSubmission, notebook: NotebookNode) -> Submissio
         if metadata is None or not is_grade(cell):
             continue
         name, by_hand = get_cell_name(cell), is_by_hand(cell.cell_type, is_solution(cell))
-        points = None if by_hand else graded.result.get_points(name) or 0.0
-        rows.append(CellRow(lab, name, auto=points, manual=None, extra_credit=0.0, needs_manual_grade=by_hand))
+        auto = None if by_hand else graded.result.get_points(name) or 0.0
+        manual = own_points.get(metadata.exercise) if by_hand else None
+        is_unread = by_hand and manual is None
+        rows.append(CellRow(lab, name, auto=auto, manual=manual, extra_credit=0.0, needs_manual_grade=is_unread))
         cells[lab, name] = GradebookCell(lab, name, metadata.points, by_hand)
     row = SubmissionRow(submitted=None, extension_end=None, seconds_late=0.0, penalty=0.0, cells=rows)
     return build_result(STUDENT, lab, row, graded.result, cells)

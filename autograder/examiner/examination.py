@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from autograder.cell_analysis.effects import EffectAnalysis
+from autograder.cell_analysis.syntax_errors import find_syntax_error
 from autograder.examiner.check_connection import CheckConnection
 from autograder.examiner.course_cells import can_mention_names, run_checks, run_given
 from autograder.examiner.execution import create_namespace
@@ -22,7 +23,9 @@ from autograder.model.course import StepKind
 from autograder.rpc.global_state import GlobalState
 from autograder.rpc.random_states import seed_all
 from labkit.cause import Cause
-from labkit.outcome import Outcome
+from labkit.outcome import Blame, Outcome
+
+SYNTAX_ERRORS = ("SyntaxError", "IndentationError", "TabError")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,8 @@ class Step:
     """The execution count."""
     exercise: str = ""
     """The name that a student defines in this cell."""
+    checked: str = ""
+    """The exercise that this cell checks."""
 
 
 @dataclass
@@ -136,6 +141,7 @@ def _run_checks(
     """Run the given and check cells in this process."""
     seed_all()
     namespace = create_namespace()
+    syntax_errors = {step.exercise: _explain_refusal(step, results[step.id]) for step in steps if step.exercise}
     for step, defined in _iter_steps(steps):
         if step.kind is StepKind.GIVEN:
             with (
@@ -149,6 +155,26 @@ def _run_checks(
             if any(outcome.cause is Cause.BUSY for outcome in outcomes) and runner.restart():
                 outcomes = _examine_check_cell(step, runner, budget, namespace, defined)
             results[step.id].outcomes = outcomes
+            if syntax_error := syntax_errors.get(step.checked):
+                _blame_syntax(outcomes, syntax_error)
+
+
+def _explain_refusal(step: Step, result: StepResult) -> str:
+    """Return the syntax error for which the shell refused this cell or its last statements; empty if it didn't.
+
+    The words come from the source, so they hold nothing that a check could have passed to the student process.
+    """
+    is_refused = any(output.get("ename") in SYNTAX_ERRORS for output in result.outputs)
+    return find_syntax_error(step.source) if is_refused else ""
+
+
+def _blame_syntax(outcomes: Sequence[Outcome], syntax_error: str) -> None:
+    """Explain failed checks by their exercise's syntax error, which is what the notebook shows."""
+    for outcome in outcomes:
+        if not outcome.passed and outcome.blame is not Blame.PROCESS and outcome.cause is not Cause.UNWRITTEN:
+            outcome.seen, outcome.cause = syntax_error, Cause.SYNTAX
+            outcome.expected = outcome.misconception = outcome.error = ""
+            outcome.difference, outcome.blame = None, Blame.STUDENT
 
 
 def _examine_check_cell(

@@ -22,19 +22,26 @@ class GradingProgress:
     """The exercise whose checks run; empty if a cell of the submission runs."""
     cell: str = ""
     """The first line of that cell; empty if checks run, whose code a student doesn't see."""
+    seconds: float = 0.0
+    """How much processor time that cell may take."""
 
 
 ProgressListener = Callable[[GradingProgress], None]
 
 
-def report_steps(cells: Sequence[LabCell], on_progress: ProgressListener) -> StepListener:
-    """Return a listener that numbers the steps of these cells, and names each as the student knows it."""
+def report_steps(cells: Sequence[LabCell], on_progress: ProgressListener, seconds: float) -> StepListener:
+    """Return a listener that numbers the steps of these cells, and names each as the student knows it.
+
+    Args:
+        seconds: The time limit of a cell.
+    """
     numbers = itertools.count(1)
     exercises = {cell.name: cell.metadata.exercise for cell in cells if cell.is_graded}
 
     def report_step(step: Step) -> None:
         exercise = exercises.get(step.id, "")
         lines = [] if exercise else [line.strip() for line in step.source.splitlines() if line.strip()]
-        on_progress(GradingProgress(next(numbers), len(cells), exercise, "".join(lines[:1])))
+        limit = 0.0 if exercise else seconds
+        on_progress(GradingProgress(next(numbers), len(cells), exercise, "".join(lines[:1]), limit))
 
     return report_step

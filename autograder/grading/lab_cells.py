@@ -33,8 +33,9 @@ class LabCell:
     @property
     def step(self) -> Step:
         """The cell as a step for the examiner."""
-        exercise = self.metadata.exercise if self.metadata.kind is CellKind.EXERCISE else ""
-        return Step(self.name, self.metadata.kind.traits.step or StepKind.STUDENT, self.source, self.number, exercise)
+        kind, exercise = self.metadata.kind, self.metadata.exercise
+        defined, checked = (exercise if kind is each else "" for each in (CellKind.EXERCISE, CellKind.CHECK))
+        return Step(self.name, kind.traits.step or StepKind.STUDENT, self.source, self.number, defined, checked)
 
 
 def parse_cells(notebook: NotebookNode) -> Sequence[LabCell]:

@@ -137,7 +137,7 @@ def grade_notebook(
     keys = _compute_keys(cells, fork_server.layers, device)
     kept = {cell.id: cell for cell in submission.earlier_cells if cell.key and cell.key == keys.get(cell.id)}
     steps = [cell for cell in cells if cell.name not in kept]
-    on_step = report_steps(steps, on_progress) if on_progress else do_nothing
+    on_step = report_steps(steps, on_progress, timeouts.cell) if on_progress else do_nothing
     with use_examiner_device(device):
         results = examine_steps([cell.step for cell in steps], fork_server.start_process, timeouts, on_step)
     graded = []

@@ -1,13 +1,16 @@
 """The process of "Mark my work" answers every request, whatever is wrong with the notebook."""
 
+import html
 import io
 import json
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import nbformat
 import pytest
 
-from autograder.authoring.course_folder import read_course, read_labs
+from autograder.authoring.course_folder import build_course, read_course, read_labs
 from autograder.classroom.self_marking import mark, read_course_settings, serve
 from autograder.demo.students import fill_notebook
 from autograder.forkserver.server_process import start_fork_server_process
@@ -15,6 +18,14 @@ from autograder.workers.task_grading import ForkServers
 from labkit.mark_file import get_page_path, read_marks
 
 LAB = "01_squares"
+QUESTION = """
+# %% question: why [markdown] points=1
+# Why is a square never negative?
+#
+# ### BEGIN SOLUTION
+# Two numbers of one sign.
+# ### END SOLUTION
+"""
 RIGHT = "def sum_of_squares(x):\n    return (x * x).sum()  # Größe\n"
 
 
@@ -103,3 +114,48 @@ def test_a_right_answer_gets_more_time_on_a_busy_machine(
         for server in fork_servers.values():
             server.close()
     assert marked.points == points
+
+
+@pytest.mark.slow
+def test_a_cell_that_was_stopped_is_left_out_and_a_students_own_mark_counts_everywhere(
+    small_course: Path, tmp_path: Path
+) -> None:
+    """Slow: a fork server starts."""
+    lesson = small_course / "labs" / LAB / "lab.py"
+    lesson.write_text(lesson.read_text().rstrip() + "\n" + QUESTION)
+    build_course(read_course(small_course))
+    copy = tmp_path / LAB / f"{LAB}.ipynb"
+    copy.parent.mkdir()
+    notebook = nbformat.read(small_course / "release" / LAB / f"{LAB}.ipynb", as_version=4)
+    for cell in notebook.cells:
+        if cell.metadata.gradlab.kind == "exercise":
+            cell.source = RIGHT
+        if cell.metadata.gradlab.kind == "question":
+            cell.source = "It is a product."
+    endless = nbformat.v4.new_code_cell("\nwhile True:\n    pass", execution_count=1)
+    endless.outputs = [nbformat.v4.new_output("error", ename="KeyboardInterrupt", evalue="", traceback=[])]
+    notebook.cells.insert(0, endless)
+    nbformat.write(notebook, copy)
+    before = copy.read_bytes()
+    output, request = io.StringIO(), {"notebook": str(copy)}
+    requests = [request, request | {"own_mark": "why", "points": 0.5}]
+    pages = []
+
+    def send() -> Iterator[str]:
+        for each in (*requests, request):
+            yield json.dumps(each)
+            pages.append(html.unescape(get_page_path(copy).read_text()))
+
+    serve(small_course, send(), output, start_fork_server_process(1, ()))
+    lines = [json.loads(line) for line in output.getvalue().splitlines()]
+    first, own, again = [line for line in lines if "progress" not in line]
+    steps = [line["progress"] for line in lines if "progress" in line]
+    assert first["words"] == "2 of 3 points, not counting 1 for written answers"
+    assert own == {"points": 0.5}
+    assert again["words"] == "2.5 of 3 points"
+    assert "yours to mark" in pages[0]
+    assert all("2.5 of 3 points" in page and "yours to mark" not in page for page in pages[1:])
+    assert all("Your cell “while True:” wasn't run: you stopped it in the notebook." in page for page in pages)
+    assert {name: mark.points for name, mark in read_marks(copy).items()} == {"sum_of_squares": 2, "why": 0.5}
+    assert read_marks(copy)["why"].is_own and copy.read_bytes() == before
+    assert all(bool(step["seconds"]) != bool(step["exercise"]) for step in steps)
