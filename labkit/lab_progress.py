@@ -92,10 +92,22 @@ class WorkItem:
         return self.title or self.name
 
     @property
+    def is_full(self) -> bool:
+        """Whether it got full marks."""
+        return self.state is WorkState.MARKED and (self.earned or 0.0) >= self.points - 1e-6
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the student has seen the key of each question, or marked the answer: no better mark is asked for."""
+        if self.kind is WorkKind.QUESTION:
+            return self.state is WorkState.MARKED
+        return self.kind is WorkKind.QUIZ and 0 < self.questions <= min(self.compared, self.answered)
+
+    @property
     def is_done(self) -> bool:
-        """Whether no visible work is left: it passes, or it got full marks."""
-        if self.state is WorkState.MARKED:
-            return (self.earned or 0.0) >= self.points - 1e-6
+        """Whether no visible work is left: it passes, it got full marks, or its key was seen."""
+        if self.state is WorkState.MARKED or self.is_final:
+            return self.is_full or self.is_final
         if self.kind is WorkKind.EXERCISE:
             return self.state is WorkState.PASSING
         return self.state in (WorkState.PASSING, WorkState.WRITTEN) and self.answered >= self.questions
@@ -106,7 +118,8 @@ class WorkItem:
         return self.is_done and self.state is not WorkState.MARKED and self.kind is not WorkKind.QUESTION
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"title": self.shown_name, "done": self.is_done, "practice": self.is_practice}
+        facts = {"title": self.shown_name, "done": self.is_done, "full": self.is_full, "practice": self.is_practice}
+        return asdict(self) | facts
 
 
 @dataclass(frozen=True)
@@ -179,7 +192,7 @@ class LabProgress:
 
     @property
     def next_work(self) -> WorkItem | None:
-        """The first one with points that's neither passing nor fully marked; None if there is none."""
+        """The first one with points that isn't done; None if there is none."""
         return next((work for work in self.core if not work.is_done), None)
 
     def as_dict(self) -> dict[str, Any]:

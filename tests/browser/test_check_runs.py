@@ -34,7 +34,7 @@ def test_check_leaves_out_the_cells_that_failed_and_says_so(grader_free_server: 
     page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
     page.get_by_role("button", name="Check", exact=True).click()
     report = page.get_by_role("alert").filter(has_text="1 of 1 passed")
-    expect(report).to_contain_text("“while True:”, “name = input('Who? ')”")
+    expect(report).to_contain_text("“while True:” and “name = input('Who? ')”")
     expect(report).not_to_contain_text("offset")
 
 
@@ -46,12 +46,58 @@ def test_check_says_which_cell_it_waits_for_and_stops_with_it(grader_free_server
     open_lab(grader_free_server, page)
     page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
     page.get_by_role("button", name="Check", exact=True).click()
-    waits = page.get_by_role("alert").filter(has_text="Still running the cell that begins with “import time”")
+    waits = page.get_by_role("alert").filter(has_text="Still running “import time”. To stop it")
     expect(waits).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_waiting.png")
     page.get_by_role("button", name="Interrupt the kernel").click()
-    expect(page.get_by_role("alert").filter(has_text="was stopped, so the checks didn't run")).to_be_visible()
+    expect(
+        page.get_by_role("alert").filter(has_text="The checks didn't run: “import time” was stopped")
+    ).to_be_visible()
     expect(find_card(page)).to_have_count(0)
+
+
+@pytest.mark.gate
+def test_check_names_the_cell_that_runs_and_goes_on_once_it_is_stopped(
+    grader_free_server: LabServer, page: Page
+) -> None:
+    """Slow: starts JupyterLab and a kernel, and waits for a cell that never ends."""
+    path = change_notebook(grader_free_server, solution="(x * x).sum()")
+    notebook = nbformat.read(path, as_version=4)
+    at = next(n for n, cell in enumerate(notebook.cells) if cell.source.startswith("def sum_of_squares"))
+    notebook.cells.insert(at + 1, nbformat.v4.new_code_cell("while True:\n    pass"))
+    nbformat.write(notebook, path)
+    open_lab(grader_free_server, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="while True").locator(".cm-content").click()
+    page.keyboard.press("Control+Enter")
+    page.keyboard.press("Control+Alt+c")
+    expect(page.get_by_role("alert").filter(has_text="Still running “while True:”. To stop it")).to_contain_text(
+        "press ■ above the notebook, or Escape and then I twice."
+    )
+    page.keyboard.press("Escape")
+    page.keyboard.type("ii")
+    report = page.get_by_role("alert").filter(has_text="sum_of_squares: 1 of 1 passed.")
+    expect(report).to_contain_text("Left out, since it failed, asks for input or runs commands: “while True:”.")
+
+
+def test_a_mark_is_cancelled_by_a_key_and_the_focus_stays(student: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, a kernel and a grader."""
+    change_notebook(student, nbformat.v4.new_code_cell("while True:\n    pass"), solution="(x * x).sum()")
+    open_lab(student, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    page.keyboard.press("Control+Alt+m")
+    progress = page.get_by_role("alert").filter(has_text="“while True:”, which may run for 60 s. Ctrl+Alt+X cancels")
+    expect(progress).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_marking.png")
+    page.keyboard.press("Control+Alt+x")
+    expect(page.get_by_role("alert").filter(has_text="Not marked: you cancelled it.")).to_be_visible()
+    expect(page.locator(".jp-Notebook .cm-content:focus")).to_have_count(1)
+    # So does the message's button, which goes with the focus.
+    page.keyboard.press("Control+Alt+m")
+    expect(progress).to_be_visible()
+    progress.get_by_role("button", name="Cancel").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("alert").filter(has_text="Not marked: you cancelled it.")).to_be_visible()
+    expect(page.locator(".jp-Notebook :focus, .jp-Notebook:focus")).to_have_count(1)
 
 
 def test_a_card_shows_what_a_hidden_check_found(student: LabServer, page: Page) -> None:

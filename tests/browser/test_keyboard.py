@@ -35,8 +35,15 @@ def test_a_student_needs_no_mouse(student: LabServer, page: Page) -> None:
     keys.press("Enter")
     expect(page.get_by_role("paragraph").filter(has_text="Each square is never negative")).to_be_visible()
 
-    # An exercise. Its check leaves the cursor in the cell.
+    # The key goes forward, to controls and into editors, and then back to what was left out.
     keys.press("Control+Alt+n")
+    expect(page.get_by_role("checkbox", name="q1 a")).to_be_focused()
+    keys.press("Control+Alt+n")
+    expect(page.get_by_text("Mode: Edit")).to_be_visible()
+    keys.press("Control+Alt+n")
+    expect(page.get_by_role("alert").filter(has_text="Back to sum_of_squares: it isn't written.")).to_be_visible()
+
+    # An exercise. Its check leaves the cursor in the cell.
     expect(page.get_by_text("Mode: Edit")).to_be_visible()
     keys.press("Control+End")
     keys.press("Shift+Home")
@@ -62,7 +69,7 @@ def test_a_student_needs_no_mouse(student: LabServer, page: Page) -> None:
 
     # The quiz.
     first = page.get_by_role("checkbox", name="q1 a")
-    keys.reach(first)
+    expect(first).to_be_focused()
     keys.press("Space")
     expect(first).to_be_checked()
     keys.reach(page.get_by_role("button", name="Next question"))

@@ -90,6 +90,32 @@ def test_a_quiz_is_ready_once_each_of_its_questions_has_letters(answer: str, ans
     assert progress.as_dict()["next_title"] == ("" if is_done else "Interview")
 
 
+@pytest.mark.parametrize(
+    ("compared", "is_done"), [({}, False), ({"q1": True}, False), ({"q1": True, "q2": False}, True)]
+)
+def test_a_quiz_whose_whole_key_was_seen_is_done_whatever_its_mark(compared: dict[str, bool], is_done: bool) -> None:
+    text = 'def f():\n    return {"q1": "a", "q2": "b"}'
+    notebook = make_lab(text, quiz=True)
+    notebook["cells"][1]["metadata"] |= {"gradlab_compared": compared}
+    notebook["cells"][1]["metadata"]["gradlab"] |= {"questions": 2}
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {"f": ExerciseMark(digest_source(text), 2.5)})
+    assert progress is not None
+    quiz = progress.work[0].as_dict()
+    assert (quiz["done"], quiz["full"], progress.work[0].is_ready) == (is_done, False, False)
+    assert progress.as_dict()["next"] == ("" if is_done else "f")
+
+
+def test_an_answer_that_its_writer_marked_is_done_whatever_its_mark() -> None:
+    answer = "It is a product."
+    notebook = make_lab(MINE, make_verdict(MINE, True))
+    question = next(cell for cell in notebook["cells"] if cell["metadata"]["gradlab"].get("exercise") == "why")
+    question["source"] = answer
+    marks = {"f": ExerciseMark(digest_source(MINE), 3.0), "why": ExerciseMark(digest_source(answer), 0.5, is_own=True)}
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", marks)
+    assert progress is not None
+    assert (progress.as_dict()["next"], progress.ready_points) == ("", 0)
+
+
 def test_a_mark_counts_as_long_as_the_text_is_the_one_that_was_marked() -> None:
     marks = {"f": ExerciseMark(digest_source(MINE), 2.5)}
     progress = parse_progress(make_lab(MINE), "01_one/01_one.ipynb", marks)

@@ -1,10 +1,11 @@
 // Runs check cells after the cells they need, one at a time, and reports what it's waiting for.
 
-import { factsOf, indexOf, NEEDED } from './notebook.js';
+import { factsOf, indexOf, nameOf, NEEDED } from './notebook.js';
 
 const SLOW = 1000; // milliseconds before a run is worth a message
 const STUCK = 5000; // milliseconds before it says how to stop the cell
 const COMMAND = /^\s*[!%]/; // a line for the shell or IPython
+const STOP = 'To stop it, press ■ above the notebook, or Escape and then I twice.';
 const ASKS = /\binput\s*\(/;
 
 /**
@@ -15,12 +16,13 @@ const ASKS = /\binput\s*\(/;
  */
 export async function runChecks(panel, exercises, executed, actions, report) {
   const { content, sessionContext } = panel;
+  await awaitOtherCells(panel, executed, report);
   const { chosen, skipped } = chooseCells(content.widgets, panel, exercises, executed);
   const before = content.activeCellIndex;
   let stop = null;
   await startKernel(sessionContext);
   for (const [index, cell] of chosen.entries()) {
-    const timers = reportSlowness(panel, cell, `cell ${index + 1} of ${chosen.length}`, report);
+    const timers = reportSlowness(`Running cell ${index + 1} of ${chosen.length}, which this check needs`, () => nameOf(panel, executed.findRunning(panel) ?? cell), report);
     const { mode } = content;
     const run = actions.runCells(content, [cell], sessionContext);
     content.mode = mode; // it leaves the edit mode, and what the student types on would be taken as shortcuts
@@ -79,18 +81,18 @@ async function startKernel(session) {
   if (await session.startKernel()) await session.changeKernel({ name: session.specsManager.specs?.default });
 }
 
-function reportSlowness(panel, cell, place, report) {
-  const slow = setTimeout(() => report(`Running ${place}, which this check needs`), SLOW);
-  const stuck = setTimeout(() => {
-    const running = findRunning(panel) ?? cell;
-    report(`Still running the cell that begins with “${firstLine(running)}”. To stop it, press ■ above the notebook.`);
-  }, STUCK);
+/** Wait for the cells that the student runs. If one of them failed, the kernel would drop those that wait behind it. */
+async function awaitOtherCells(panel, executed, report) {
+  const running = executed.findRunning(panel);
+  if (!running) return;
+  const timers = reportSlowness(`Waiting for ${nameOf(panel, running)}, which is still running`, () => nameOf(panel, executed.findRunning(panel) ?? running), report);
+  await executed.awaitQuiet(panel);
+  timers.forEach(clearTimeout);
+}
+
+/** first: what to report soon. readName: returns what is running later on. */
+function reportSlowness(first, readName, report) {
+  const slow = setTimeout(() => report(first), SLOW);
+  const stuck = setTimeout(() => report(`Still running ${readName()}. ${STOP}`), STUCK);
   return [slow, stuck];
 }
-
-/** The first cell that waits or runs: a kernel runs them in order. */
-function findRunning(panel) {
-  return panel.content.widgets.find(cell => cell.node.querySelector('.jp-InputPrompt')?.textContent.includes('*'));
-}
-
-export const firstLine = cell => cell.model.sharedModel.getSource().split('\n').find(line => line.trim())?.trim().slice(0, 60) ?? '';

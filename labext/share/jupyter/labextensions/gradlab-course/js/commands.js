@@ -1,8 +1,9 @@
 // The commands of a lab's toolbar: check, next, reset and mark.
 
-import { firstLine, runChecks } from './check_run.js';
-import { currentExercise, factsOf, indexOf, isLab, labOf, reset, titleOf } from './notebook.js';
-import { chooseNextLab } from './panel.js';
+import { runChecks } from './check_run.js';
+import { enterText } from './controls.js';
+import { chooseNextLab, chooseNextWork, describeLeft, describeStart, isAbove, isFinished } from './next_work.js';
+import { currentExercise, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, nameSource, reset, titleOf } from './notebook.js';
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -33,13 +34,14 @@ export function makeCommands(lesson) {
     if (stop) {
       await panel.content.scrollToItem(panel.content.widgets.indexOf(stop.cell), 'smart');
       const ended = stop.interrupted ? 'was stopped' : 'ended with an error, shown below it';
-      notify(`The cell that begins with “${firstLine(stop.cell)}” ${ended}, so the checks didn't run.`, 'warning', 10000);
+      notify(`The checks didn't run: ${nameOf(panel, stop.cell)} ${ended}.`, 'warning', 10000);
       await readOpen();
       return null;
     }
     if (!skipped.length) return '';
-    const cells = skipped.map(cell => `“${firstLine(cell)}”`).join(', ');
-    return ` Not run again, since it failed, asks for input or runs commands: ${cells}.`;
+    const [first, ...others] = skipped.map(cell => nameOf(panel, cell));
+    const more = others.length === 1 ? ` and ${others[0]}` : others.length ? ` and ${others.length} more cells` : '';
+    return ` Left out, since it failed, asks for input or runs commands: ${first}${more}.`;
   }
 
   async function checkAll() {
@@ -70,27 +72,40 @@ export function makeCommands(lesson) {
       const lab = now.course && chooseNextLab(now.course, null);
       return lab && openLab(lab, lab.next);
     }
-    if (!now.open?.next) return notify('Every exercise of this lab is done.');
-    await openLab({ path: now.path }, chooseNext());
+    const { open } = now;
+    if (!open) return;
+    const here = findPlace(front(), open.work.map(work => work.name));
+    const work = chooseNextWork(open, here);
+    if (!work) return notifyEnd(open);
+    await openLab({ path: now.path }, work.name);
+    if (isAbove(open, work, here)) notify(`Back to ${work.title}: ${describeLeft(work)}.`);
   }
 
-  /** The next unfinished exercise or, if the cursor is in an unfinished one, the one after that. */
-  function chooseNext() {
-    const left = now.open.work.filter(work => !work.done && !work.practice).map(work => work.name);
-    const here = left.indexOf(factsOf(front().content.activeCell).exercise);
-    return here < 0 ? now.open.next : left[(here + 1) % left.length];
+  function notifyEnd(lab) {
+    if (lab.ready && lab.grader) {
+      return notify('Every exercise of this lab is done.', 'info', 10000, [{ label: 'Mark my work', callback: mark }]);
+    }
+    notify(isFinished(lab) ? `Lab ${lab.number} is done.` : 'Every exercise of this lab is done.', 'success', 10000, offerNextLab());
   }
 
+  /** The button of a message that leads on from a lab that is done. */
+  function offerNextLab() {
+    const lab = chooseNextLab(now.course, now.open);
+    return lab ? [{ label: describeStart(lab), callback: () => openLab(lab, lab.begun ? lab.next : '') }] : [];
+  }
+
+  let cancelMark = null; // while a mark is being computed
   async function mark() {
     const notebook = front();
     const lab = labOf(notebook);
     await notebook.context.save();
     let isCancelled = false;
-    const cancel = () => {
+    cancelMark = () => {
       isCancelled = true;
       course.cancel();
+      if (!notebook.node.contains(document.activeElement)) lesson.app.shell.activateById(notebook.id); // the button goes
     };
-    const ended = showProgress(`Marking ${lab.title}`, [{ label: 'Cancel', callback: cancel }]);
+    const ended = showProgress(`Marking ${lab.title}`, [{ label: 'Cancel', callback: cancelMark }]);
     try {
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
@@ -106,21 +121,30 @@ export function makeCommands(lesson) {
       const isShown = hasMark && pages.showBeside(lab, marked.page);
       const actions = hasMark && !isShown ? [{ label: 'Show the page', callback: () => pages.show(lab, marked.page) }] : [];
       const words = isShown ? `${marked.words.replace(/\.$/, '')}. ${describePlace()}` : marked.words;
-      notify(words, hasMark ? 'success' : 'info', 20000, actions);
+      await readOpen();
+      const isEnd = hasMark && now.open?.name === lab.name && isFinished(now.open);
+      notify(isEnd ? `Lab ${now.open.number} is done: ${words}` : words, hasMark ? 'success' : 'info', 20000, isEnd ? [...actions, ...offerNextLab()] : actions);
     } catch (error) {
       ended();
       if (isCancelled) notify('Not marked: you cancelled it.');
       else await showErrorMessage('This notebook was not marked', error);
+      await readOpen();
+    } finally {
+      cancelMark = null;
     }
     if (now.course?.courses.length) await lesson.readCourse();
-    await readOpen();
   }
 
   /** Where the page is that the focus hasn't moved to, and the key that moves it there. */
   function describePlace() {
-    const binding = lesson.app.commands.keyBindings.find(each => each.command === 'gradlab:show-page');
-    const key = binding ? ` ${binding.keys.join(' ').replaceAll(' ', '+')} goes there.` : '';
-    return `The feedback page is next to the notebook.${key}`;
+    const key = findKey('gradlab:show-page');
+    return `The feedback page is next to the notebook.${key ? ` ${key} goes there.` : ''}`;
+  }
+
+  /** The key of a command as people write it; empty if it has none. */
+  function findKey(command) {
+    const binding = lesson.app.commands.keyBindings.find(each => each.command === command);
+    return binding ? binding.keys.join(' ').replaceAll(' ', '+') : '';
   }
 
   /** Show a message with the seconds since, and what the grader is at. Returns a function that removes it. */
@@ -140,10 +164,19 @@ export function makeCommands(lesson) {
     };
   }
 
-  function describeStep({ number, steps, exercise, cell }) {
-    if (!number) return '';
-    const what = exercise ? `the checks of ${now.open?.work.find(each => each.name === exercise)?.title ?? exercise}` : `the cell that begins with “${cell.slice(0, 60)}”`;
-    return `. Step ${number} of ${steps}: ${what}`;
+  function describeStep({ number, steps, exercise, cell, seconds }) {
+    const key = findKey('gradlab:cancel-mark');
+    const cancel = key ? `. ${key} cancels` : '';
+    if (!number) return cancel;
+    const title = now.open?.work.find(each => each.name === exercise)?.title ?? exercise;
+    const what = exercise ? `the checks of ${title}` : `${nameSource(cell)}, which may run for ${seconds} s`;
+    return `. Step ${number} of ${steps}: ${what}${cancel}`;
+  }
+
+  /** Go to the controls of the selected text, or edit it if it has none. */
+  function enter() {
+    const cell = front().content.activeCell;
+    if (!(isCourseText(cell) && enterText(cell))) lesson.app.commands.execute('notebook:enter-edit-mode');
   }
 
   // One notification at a time: the next replaces the last.
@@ -159,6 +192,13 @@ export function makeCommands(lesson) {
     'gradlab:next': { label: 'Next', caption: 'Go to the next unfinished exercise', execute: next, isEverywhere: true },
     'gradlab:reset': { label: 'Reset', caption: 'Restore the original text of this exercise', execute: askReset },
     'gradlab:mark': { label: 'Mark my work', caption: 'Have this notebook graded, hidden checks included', execute: mark },
+    'gradlab:cancel-mark': {
+      label: 'Cancel marking',
+      caption: 'End the mark that is being computed',
+      execute: () => (cancelMark ? cancelMark() : notify('Nothing is being marked.')),
+      isEverywhere: true,
+    },
+    'gradlab:enter-text': { label: 'Go to the first control of this text', caption: 'Open its hint, or answer its question', execute: enter },
     'gradlab:show-page': {
       label: 'Show the feedback page',
       caption: 'Go to the feedback page of this lab, or back to the notebook',

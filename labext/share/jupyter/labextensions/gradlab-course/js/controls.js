@@ -2,6 +2,38 @@
 
 import { element } from './elements.js';
 
+const CONTROLS = ['.jp-RenderedMarkdown', '.gradlab-own']
+  .flatMap(part => ['input', 'button', 'select', 'summary'].map(name => `${part} ${name}`)).join(', ');
+const PATIENCE = 3000; // milliseconds for a text to be rendered
+
+/** The first control of a text that can be used; null if there is none. */
+export function findControl(cell) {
+  return [...cell.node.querySelectorAll(CONTROLS)].find(each => !each.disabled && each.checkVisibility()) ?? null;
+}
+
+/** The same once the text is rendered, which takes a moment. */
+export function awaitControl(cell) {
+  return new Promise(resolve => {
+    const end = () => {
+      observer.disconnect();
+      clearTimeout(timer);
+      resolve(findControl(cell));
+    };
+    const observer = new MutationObserver(() => findControl(cell) && end());
+    const timer = setTimeout(end, PATIENCE);
+    observer.observe(cell.node, { childList: true, subtree: true, attributes: true });
+    if (findControl(cell)) end();
+  });
+}
+
+/** Move the focus to a text's first control. A hint opens. Returns whether there is one. */
+export function enterText(cell) {
+  const control = findControl(cell);
+  if (control?.matches('details:not([open]) > summary')) control.parentElement.open = true;
+  control?.focus();
+  return Boolean(control);
+}
+
 /** Move the item's contents into one element, to put next to its control. */
 export function wrapContents(item) {
   const text = element('span');

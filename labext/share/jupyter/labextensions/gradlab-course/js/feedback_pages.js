@@ -59,6 +59,7 @@ export class FeedbackPages {
     const { IFrame, MainAreaWidget } = this.modules;
     const content = new IFrame({ sandbox: ['allow-same-origin'] });
     const frame = content.node.querySelector('iframe');
+    frame.title = `Marked: ${lab.title}`;
     frame.addEventListener('load', () => {
       const theme = document.body.dataset.jpThemeLight === 'false' ? 'dark' : 'light';
       frame.contentDocument.documentElement.style.colorScheme = theme; // the page has colors for both

@@ -22,3 +22,11 @@ export function keepFocus(part, change, after = part) {
 }
 
 const keyOf = control => control.dataset.key ?? control.getAttribute('aria-label') ?? control.textContent;
+
+/** Scroll a result that has just appeared into the window, as little as that needs, with what it begins at if that fits. */
+export function scrollIntoSight(result, beginning = null) {
+  requestAnimationFrame(() => {
+    beginning?.scrollIntoView({ block: 'nearest' });
+    result.scrollIntoView({ block: 'nearest' });
+  });
+}

@@ -3,7 +3,8 @@
 import { button, element, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { buildMilestoneLine } from './milestone_line.js';
-import { START, chooseNextLab, chooseTitle, describeEnd, keyOf, pointBar } from './panel.js';
+import { chooseNextLab, isPassed, keyOf } from './next_work.js';
+import { START, chooseTitle, describeEnd, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
 
@@ -125,9 +126,6 @@ function describeSubmission({ time, mark, reason, has_mark }) {
   const when = Number.isNaN(date.getTime()) ? time : date.toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'short' });
   return [has_mark ? mark : reason, `submitted ${when}`].filter(Boolean).join(' · ');
 }
-
-/** Whether nothing with points is left to write in a lab. */
-const isPassed = lab => lab.begun && !lab.next;
 
 /** The icon and the word of a lab's state, if it has one. */
 function describeState(lab, isNext) {

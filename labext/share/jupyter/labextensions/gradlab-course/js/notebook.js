@@ -1,4 +1,6 @@
-// The cells of a lab in an open notebook: finding, running and selecting them.
+// The cells of a lab in an open notebook: finding, naming and selecting them.
+
+import { awaitControl, findControl } from './controls.js';
 
 const KEY = 'gradlab';
 export const PREDICTION = 'gradlab_prediction'; // metadata key of a cell that asks for a prediction
@@ -29,6 +31,35 @@ export function labOf(panel) {
 export function titleOf(panel, exercise) {
   const index = Math.max(indexOf(panel, 'exercise', exercise), indexOf(panel, 'question', exercise));
   return factsOf(panel.content.widgets[index]).title ?? exercise;
+}
+
+const LONGEST_LINE = 40; // characters of a cell's first line in a message
+
+/** What a message calls a cell: its exercise, the function or class that it begins with, or its first line. */
+export function nameOf(panel, cell) {
+  const { exercise } = factsOf(cell);
+  return exercise ? titleOf(panel, exercise) : nameSource(cell.model.sharedModel.getSource());
+}
+
+/** The same for the text of a cell that belongs to no exercise, or for its first line. */
+export function nameSource(source) {
+  const line = source.split('\n').find(each => each.trim())?.trim() ?? '';
+  const name = /^(?:async\s+)?(?:def|class)\s+(\w+)/.exec(line)?.[1];
+  return name ?? `“${line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 2)} …` : line}”`;
+}
+
+/** Whether the course wrote this text, which students have no reason to change. */
+export const isCourseText = cell => cell.model.type === 'markdown' && Boolean(factsOf(cell).kind) && !WRITTEN.includes(factsOf(cell).kind);
+
+/** Mark the course's own cells for the style sheet and the keyboard, which goes to the controls of their texts. */
+export function markCourseCells(panel) {
+  for (const cell of panel.content.widgets) {
+    const { kind } = factsOf(cell);
+    cell.node.classList.toggle('gradlab-course-cell', Boolean(kind) && kind !== 'scratch' && !WRITTEN.includes(kind));
+    cell.node.classList.toggle('gradlab-asks', isCourseText(cell) && Boolean(findControl(cell)));
+    const fold = cell.node.querySelector('.jp-collapseHeadingButton');
+    if (fold) fold.tabIndex = -1; // the arrow keys fold a heading; Tab goes to the text's controls
+  }
 }
 
 /** The index of the cell of this kind and exercise; -1 if there is none. */
@@ -69,7 +100,7 @@ export function extractState(panel) {
         if (verdict) outputs.push({ data: { [VERDICT]: dropDifferences(verdict) } });
       }
       return {
-        metadata: { [KEY]: facts, ...pickMetadata(cell, PREDICTION), ...pickMetadata(cell, COMPARED) },
+        metadata: readProgressMetadata(cell),
         execution_count: cell.model.executionCount ?? null,
         source: [...WRITTEN, 'predict'].includes(facts.kind) ? cell.model.sharedModel.getSource() : '',
         outputs,
@@ -78,9 +109,9 @@ export function extractState(panel) {
   return { metadata: { [KEY]: panel.content.model.getMetadata(KEY) }, cells };
 }
 
-function pickMetadata(cell, key) {
-  const value = cell.model.getMetadata(key);
-  return value ? { [key]: value } : {};
+function readProgressMetadata(cell) {
+  const entries = [KEY, PREDICTION, COMPARED].map(key => [key, cell.model.getMetadata(key)]);
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
 }
 
 // The matrices of a card don't affect progress.
@@ -100,25 +131,48 @@ function findPlaceholder(source, { kind, stub }) {
   return { start: place(begin), end: place(begin + words.length) };
 }
 
-/** Go to a cell, and select what the student replaces, so typing writes the answer. */
+/** The exercise or question at the active cell, or the last one above it; empty if there is none. */
+export function findPlace(panel, names) {
+  const above = panel.content.widgets.slice(0, panel.content.activeCellIndex + 1).map(cell => factsOf(cell).exercise);
+  return above.findLast(name => names.includes(name)) ?? '';
+}
+
+/** Go to a cell: select what the student replaces, so typing writes the answer, or focus a question's first control. */
 export async function goTo(panel, index, actions) {
   if (index < 0) return;
   const notebook = panel.content;
+  const cell = notebook.widgets[index];
+  const { kind, exercise } = factsOf(cell);
+  if (notebook.activeCell?.model.type === 'markdown') notebook.activeCell.rendered = true; // an answer that was open
+  notebook.mode = 'command'; // in the edit mode, selecting a text opens its source
   notebook.activeCellIndex = index;
+  if (isCourseText(cell)) cell.rendered = true;
   await notebook.scrollToItem(index, 'start');
   await actions.focusActiveCell(notebook);
-  const cell = notebook.widgets[index];
-  if (!WRITTEN.includes(factsOf(cell).kind)) return;
+  if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus();
+  if (!WRITTEN.includes(kind)) return;
+  const control = kind === 'question' ? findControl(cell) : null;
+  if (control) { // the answer is written
+    control.focus();
+    return;
+  }
   notebook.mode = 'edit';
   const chosen = findPlaceholder(cell.model.sharedModel.getSource(), factsOf(cell));
   if (chosen) cell.editor?.setSelection(chosen);
 }
 
-/** Remembers which cells ran in the current kernel, which saved execution counts don't show. */
+/** Remembers which cells ran in the current kernel, which saved execution counts don't show, and which one runs now. */
 export class ExecutedCells {
   constructor(actions) {
     this.cells = new WeakSet();
-    actions.executed.connect((_, { cell, success }) => success && this.cells.add(cell.model));
+    this.scheduled = []; // cells that run or wait, in the kernel's order
+    this.waiting = []; // called once one of them has ended
+    actions.executionScheduled.connect((_, { cell }) => this.scheduled.push(cell));
+    actions.executed.connect((_, { cell, success }) => {
+      if (success) this.cells.add(cell.model);
+      this.scheduled = this.scheduled.filter(each => each !== cell);
+      this.waiting.splice(0).forEach(resolve => resolve());
+    });
     actions.executed.connect((_, { notebook, cell, error }) => this.explainNameError(notebook, cell, error));
   }
 
@@ -142,8 +196,23 @@ export class ExecutedCells {
   /** Call this once for each opened notebook. */
   watch(panel) {
     panel.sessionContext.statusChanged.connect((_, status) => {
-      if (['restarting', 'autorestarting', 'terminating', 'dead'].includes(status)) this.cells = new WeakSet();
+      if (['restarting', 'autorestarting', 'terminating', 'dead'].includes(status)) {
+        this.cells = new WeakSet();
+        this.scheduled = [];
+        this.waiting.splice(0).forEach(resolve => resolve());
+      }
     });
+  }
+
+  /** The cell of this notebook that the kernel runs; the first of those that wait comes next. */
+  findRunning(panel) {
+    const isUnfinished = cell => cell.node.querySelector('.jp-InputPrompt')?.textContent.includes('*');
+    return this.scheduled.find(cell => panel.content.widgets.includes(cell) && isUnfinished(cell));
+  }
+
+  /** Wait until this notebook's kernel runs nothing. */
+  async awaitQuiet(panel) {
+    while (this.findRunning(panel)) await new Promise(resolve => this.waiting.push(resolve));
   }
 
   has(cell) {

@@ -2,6 +2,7 @@
 
 import { button as makeButton, element, formatCount, formatPoints, sign } from './elements.js';
 import { keepFocus } from './focus.js';
+import { chooseNextLab, coreOf, describeReached, describeStart, isFinished, keyOf, listLeft } from './next_work.js';
 
 const STATES = {
   untouched: 'not started',
@@ -30,12 +31,14 @@ export function makePanel({ Widget }, actions) {
   widget.takeFocus = () => (widget.node.querySelector('.gradlab-continue, section button') ?? widget.node).focus();
 
   let before; // the lab that was open when the panel was last drawn
+  let wasFinished = true; // whether it was finished then
 
   /** course: {title, labs} or null. open: the lab in front, or null. message: a line to show, or ''. */
   widget.showCourse = (course, open, message) => {
     const parts = [buildTitle(course, actions)];
     if (message) parts.push(element('p', message, { role: 'status', class: 'gradlab-message' }));
     if (course) {
+      if (open && isFinished(open)) parts.push(finish(open, keyOf(open) === before && !wasFinished));
       parts.push(continueButton(course, open, actions));
       if (open) parts.push(labSection(open, actions));
       const predictions = review(course, open, actions);
@@ -44,8 +47,10 @@ export function makePanel({ Widget }, actions) {
       parts.push(...allLabs(course, open, actions));
     }
     keepFocus(widget.node, () => widget.node.replaceChildren(...parts));
-    if (open && keyOf(open) !== before) widget.node.scrollTop = 0;
+    const isFirst = open && isFinished(open) && !wasFinished;
+    if (open && (keyOf(open) !== before || isFirst)) widget.node.scrollTop = 0;
     before = open && keyOf(open);
+    wasFinished = !open || isFinished(open);
   };
   return widget;
 }
@@ -60,15 +65,25 @@ function buildTitle(course, actions) {
   return title;
 }
 
+/** What a finished lab has led to. isNew: whether it has just been finished. */
+function finish(lab, isNew) {
+  const section = element('section', '', { class: `gradlab-finish${isNew ? ' gradlab-celebrated' : ''}`, 'aria-label': 'Finished' });
+  const line = element('p', '', { class: 'gradlab-line' });
+  line.append(sign('pass'), element('strong', `Lab ${lab.number} is done`));
+  section.append(line);
+  if (lab.milestone) section.append(element('p', describeReached(lab)));
+  return section;
+}
+
 function continueButton(course, open, actions) {
   if (open?.work.length && !open.next && coreOf(open).some(work => work.state !== 'marked' && work.kind !== 'question')) {
     return makeButton(`Mark my work in ${open.title}`, actions.mark, CONTINUE);
   }
+  const [compared] = open && !open.next ? listLeft(open) : [];
+  if (compared) return makeButton(`Compare your answer: ${compared.title}`, () => actions.open(open, compared.name), CONTINUE);
   const lab = chooseNextLab(course, open);
   if (!lab) return element('p', describeEnd(course, 'Every exercise is done.'));
-  const words = lab.begun ? `Continue: ${lab.next_title} in ${lab.title}` : `Begin: ${lab.title}`;
-  const start = () => actions.open(lab, lab.begun ? lab.next : '');
-  return makeButton(words, start, CONTINUE);
+  return makeButton(describeStart(lab), () => actions.open(lab, lab.begun ? lab.next : ''), CONTINUE);
 }
 
 export const chooseTitle = course => course.title || (course.courses.length > 1 ? 'Your courses' : 'Course');
@@ -77,19 +92,6 @@ export const chooseTitle = course => course.title || (course.courses.length > 1 
 export function describeEnd(course, done) {
   if (course.labs.length) return done;
   return course.courses.length ? "Your instructor hasn't released a lab yet. Once there is one, it appears here." : 'There are no labs in this folder.';
-}
-
-/** What identifies a lab. Labs of two courses may have the same name. */
-export const keyOf = lab => (lab.course ? `${lab.course}/${lab.name}` : lab.name);
-
-/** The work that earns points. */
-const coreOf = lab => lab.work.filter(work => !work.practice);
-
-/** Of the labs with work left: the one in front if begun, else the begun one that changed last, else the first. */
-export function chooseNextLab(course, open) {
-  const left = course.labs.filter(lab => lab.next);
-  const begun = left.filter(lab => lab.begun).sort((one, other) => other.changed - one.changed);
-  return left.find(lab => open && keyOf(lab) === keyOf(open) && lab.begun) ?? begun[0] ?? left[0];
 }
 
 function labSection(lab, actions) {
@@ -143,7 +145,7 @@ const link = (words, key, action) => makeButton(words, action, { class: 'gradlab
 function signOf(work) {
   if (work.questions && work.state !== 'marked') return work.done ? 'ready' : work.answered ? 'written' : 'untouched';
   if (work.state !== 'marked') return { failing: 'fail', passing: 'ready' }[work.state] ?? work.state;
-  if (work.done) return 'pass';
+  if (work.full) return 'pass';
   return work.earned > 0 ? 'partly' : 'fail';
 }
 
@@ -173,7 +175,7 @@ function describePoints(lab) {
   const parts = [score, ...(lab.begun ? [pointBar(lab)] : [])];
   if (lab.changed_count) parts.push(element('p', `${formatCount(lab.changed_count, 'answer')} changed since the mark`, { class: 'gradlab-small' }));
   if (lab.ready) parts.push(element('p', `${formatPoints(lab.ready)} more ready to mark`, { class: 'gradlab-small' }));
-  if (lab.milestone) parts.push(element('p', `${lab.begun && !lab.next ? 'You have' : "You'll have"}: ${lab.milestone}`, { class: 'gradlab-small' }));
+  if (lab.milestone && !isFinished(lab)) parts.push(element('p', `You'll have: ${lab.milestone}`, { class: 'gradlab-small' }));
   return parts;
 }
 

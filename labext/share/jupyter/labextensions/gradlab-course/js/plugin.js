@@ -6,7 +6,8 @@ import { ClassLabs } from './class_labs.js';
 import { makeCommands } from './commands.js';
 import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
-import { ExecutedCells, extractState, goTo, isLab, placeOf } from './notebook.js';
+import { chooseNextLab } from './next_work.js';
+import { ExecutedCells, extractState, goTo, isLab, markCourseCells, placeOf } from './notebook.js';
 import { updateOwnAnswers } from './own_answers.js';
 import { makePanel } from './panel.js';
 import { Places } from './places.js';
@@ -97,6 +98,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     const isOpen = now.open?.grader && now.path === panel.context.path;
     decorateQuizzes(panel, isOpen ? makeActions(panel, now.open, now.path).readKey : null);
     decoratePredictions(panel);
+    markCourseCells(panel);
   }
 
   // The notebook rendered something. New cards are updated once their state is known.
@@ -121,6 +123,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
         now.open = await course.state(front.context.path, extractState(front));
         now.path = front.context.path;
         now.message = '';
+        updateOpenLab();
       } catch (error) {
         now.message = `The state of this lab cannot be read: ${error.message}`;
       }
@@ -132,7 +135,6 @@ function activate(app, tracker, palette, launcher, tree, modules) {
         updateOwnAnswers(front, open, actions);
       }
     }
-    updateOpenLab();
     draw();
     for (const id of ids) app.commands.notifyCommandChanged(id);
   }
@@ -147,7 +149,10 @@ function activate(app, tracker, palette, launcher, tree, modules) {
         return { error: error.message };
       }
     };
+    const nextLab = now.course ? chooseNextLab(now.course, lab) : null;
     return {
+      nextLab,
+      openNextLab: () => openLab(nextLab, nextLab.begun ? nextLab.next : ''),
       open: name => openLab({ path }, name),
       mark: () => app.commands.execute('gradlab:mark'),
       showPage: () => pages.show(lab, path),

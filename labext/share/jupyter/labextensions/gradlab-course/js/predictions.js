@@ -2,6 +2,7 @@
 
 import { captureKeys, wrapContents } from './controls.js';
 import { element } from './elements.js';
+import { scrollIntoSight } from './focus.js';
 import { factsOf, PREDICTION } from './notebook.js';
 
 const AGAIN = 'You have been asked this before. Do you know it now?';
@@ -122,6 +123,7 @@ function decoratePrediction(cell, shown) {
     cell.model.setMetadata(PREDICTION, { given, right, missed, again, on });
     showResult(result, { given, right }, wanted);
     markChoices(inputs, wanted);
+    scrollIntoSight(result);
   };
   const before = cell.model.getMetadata(PREDICTION);
   if (repeated.has(cell.model)) result.textContent = AGAIN;

@@ -3,7 +3,7 @@
 
 import { captureKeys, wrapContents } from './controls.js';
 import { button, element } from './elements.js';
-import { keepFocus } from './focus.js';
+import { keepFocus, scrollIntoSight } from './focus.js';
 import { COMPARED, factsOf, indexOf } from './notebook.js';
 
 const RETURN = /^ {4}return (\{.*\}) *$/m;
@@ -155,6 +155,7 @@ class Quiz {
       this.answer.model.setMetadata(COMPARED, { ...this.compared, [question.name]: isRight });
     }
     this.refresh();
+    scrollIntoSight(this.note, question.section.querySelector('.gradlab-why'));
   }
 
   /** Show below each statement of a compared question whether it's true, and whether the box says so. */

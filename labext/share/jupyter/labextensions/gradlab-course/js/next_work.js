@@ -1,0 +1,53 @@
+// What to do next: in a lab, and in the course.
+
+/** The work that earns points. */
+export const coreOf = lab => lab.work.filter(work => !work.practice);
+
+/** Whether nothing with points is left to write in a lab. */
+export const isPassed = lab => lab.begun && !lab.next;
+
+/** Whether a lab is finished: nothing is left to write, to compare or to mark. */
+export const isFinished = lab => isPassed(lab) && !lab.ready && !listLeft(lab).length;
+
+/** The unfinished work of a lab. After it, the written answers to compare with a model answer, if there's a grader. */
+export function listLeft(lab) {
+  const open = coreOf(lab).filter(work => !work.done);
+  return open.length ? open : coreOf(lab).filter(work => lab.grader && isToCompare(work));
+}
+
+const isToCompare = work => work.kind === 'question' && work.state === 'written';
+
+/** The unfinished work below `here`, the name of a work or empty; without any, the first above it; null if all is done. */
+export function chooseNextWork(lab, here) {
+  const at = lab.work.findIndex(work => work.name === here);
+  const left = listLeft(lab);
+  return left.find(work => lab.work.indexOf(work) > at) ?? left.find(work => work.name !== here) ?? left[0] ?? null;
+}
+
+/** Whether this work is above `here` in the lab. */
+export function isAbove(lab, work, here) {
+  const names = lab.work.map(each => each.name);
+  return names.indexOf(work.name) < names.indexOf(here);
+}
+
+/** Why a work isn't finished. */
+export function describeLeft(work) {
+  if (isToCompare(work)) return 'compare it with the model answer';
+  return { untouched: "it isn't written", failing: 'a check fails', marked: 'it can earn more' }[work.state] ?? "it isn't checked";
+}
+
+/** What identifies a lab. Labs of two courses may have the same name. */
+export const keyOf = lab => (lab.course ? `${lab.course}/${lab.name}` : lab.name);
+
+/** Of the labs with work left: the one in front, else the begun one that changed last, else the first. */
+export function chooseNextLab(course, open) {
+  const left = course.labs.filter(lab => lab.next);
+  const begun = left.filter(lab => lab.begun).sort((one, other) => other.changed - one.changed);
+  return left.find(lab => open && keyOf(lab) === keyOf(open)) ?? begun[0] ?? left[0];
+}
+
+/** What the button says that leads to this lab's next work. */
+export const describeStart = lab => (lab.begun ? `Continue: ${lab.next_title} in ${lab.title}` : `Begin: ${lab.title}`);
+
+/** What the student has reached with a finished lab. */
+export const describeReached = lab => (lab.milestone ? `You have ${lab.milestone}.` : '');
