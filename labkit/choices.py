@@ -42,11 +42,12 @@ def assert_answered(answers: object, questions: int) -> None:
 
 
 def assert_letters(answers: object, question: str, right: str, misjudged: int = 0) -> None:
-    """Raise AssertionError unless the question is answered with these letters.
+    """Raise AssertionError unless the question is answered with these letters. No letters are no answer.
 
     Args:
         right: The letters of all true statements.
         misjudged: How many letters may be missing or wrong.
     """
-    if len(set(read_letters(answers, question)) ^ set(right)) > misjudged:
+    letters = set(read_letters(answers, question))
+    if not letters or len(letters ^ set(right)) > misjudged:
         raise AssertionError(f"not all of your letters for {question} are right, or some are missing")

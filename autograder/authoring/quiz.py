@@ -184,7 +184,6 @@ def render_visible_checks(quiz: Quiz) -> str:
     "form",
     "each of q1 to q{len(quiz.questions)} has letters between a and e",
     weight={FORM_WEIGHT},
-    required=True,
     guard=True,
     hint="Which key or letter is missing?",
 ):

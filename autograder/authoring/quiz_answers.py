@@ -17,6 +17,7 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
     keywords = ", ".join(f"{question}={letters!r}" for question, letters in key.items())
     guess = dict.fromkeys(key, key["q1"])
     unknown = dict.fromkeys(key, "?")
+    part = {question: letters for question, letters in key.items() if question != "q1"}
     is_no_dict = ("form", *_find_failing_checks(quiz, dict.fromkeys(key, "")))
     answers: list[tuple[str, str, tuple[str, ...]]] = [
         ("capitals, in another order, with commas", json.dumps(capitals), ()),
@@ -24,6 +25,7 @@ def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:
         ("no letters at all", json.dumps(unknown), ("form", *_find_failing_checks(quiz, unknown))),
         ("one string for all questions", repr(" ".join(key.values())), is_no_dict),
         ("the same guess for each question", json.dumps(guess), _find_failing_checks(quiz, guess)),
+        ("one question without an answer", json.dumps(part), ("form", *_find_failing_checks(quiz, part | {"q1": ""}))),
     ]
     for name, question in zip(key, quiz.questions, strict=True):
         # If there's only one true letter, add another instead: no letters at all would fail by their form.
@@ -50,6 +52,6 @@ def _find_failing_checks(quiz: Quiz, letters: Mapping[str, str]) -> tuple[str, .
     failing: list[str] = []
     for (name, right), question in zip(quiz.key.items(), quiz.questions, strict=True):
         misjudged = len(set(letters[name]) ^ set(right))
-        failing += [f"{name}_half"] if question.allows_half and misjudged > 1 else []
+        failing += [f"{name}_half"] if question.allows_half and (misjudged > 1 or not letters[name]) else []
         failing += [name] if misjudged else []
     return tuple(failing)

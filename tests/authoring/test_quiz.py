@@ -90,7 +90,7 @@ def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
     assert [check.id for check in quiz.checks] == ["form", "q1", "q2_half", "q2", "q3"]
     assert quiz.checks[1].label == "q1: leaves" and quiz.checks[3].hint == "What does it hold at first?"
     proof = prove_lab(lab)
-    assert proof.problems == [] and (proof.right, proof.wrong) == (2, 6)
+    assert proof.problems == [] and (proof.right, proof.wrong) == (2, 7)
 
 
 @pytest.mark.parametrize(

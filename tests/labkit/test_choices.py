@@ -47,8 +47,14 @@ def test_input_that_is_not_an_answer_is_reported(answers: object, message: str) 
         assert_answered(answers, questions=3)
 
 
-@pytest.mark.parametrize(("typed", "misjudged"), [("ab", 1), ("abcd", 1), ("abc", 2), ("e", 4), ("", 3)])
+@pytest.mark.parametrize(("typed", "misjudged"), [("ab", 1), ("abcd", 1), ("abc", 2), ("e", 4)])
 def test_each_missing_or_extra_letter_is_a_misjudged_statement(typed: str, misjudged: int) -> None:
     assert_letters({"q1": typed}, "q1", "abd", misjudged)
     with pytest.raises(AssertionError):
         assert_letters({"q1": typed}, "q1", "abd", misjudged - 1)
+
+
+@pytest.mark.parametrize("answers", [{}, {"q1": ""}, {"q2": "a"}])
+def test_no_letters_are_no_answer_even_if_one_may_be_missing(answers: object) -> None:
+    with pytest.raises(AssertionError):
+        assert_letters(answers, "q1", "a", misjudged=1)
