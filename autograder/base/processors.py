@@ -10,6 +10,6 @@ def count_processors() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def are_processors_busy() -> bool:
+def is_machine_busy() -> bool:
     """Return whether more programs want to run than there are processors, over the last minute."""
     return os.getloadavg()[0] > count_processors()

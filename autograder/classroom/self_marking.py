@@ -15,7 +15,7 @@ from nbgrader.utils import is_grade, is_solution
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-from autograder.base.processors import are_processors_busy
+from autograder.base.processors import is_machine_busy
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.copy_marks import (
     build_marks,
@@ -119,7 +119,7 @@ def mark(
     fork_servers: ForkServers,
     server_process: ForkServerProcess | None = None,
     on_progress: ProgressListener | None = None,
-    is_busy: Callable[[], bool] = are_processors_busy,
+    is_busy: Callable[[], bool] = is_machine_busy,
 ) -> CopyMark:
     """Grade the notebook in this file, and write its feedback page and its marks; see grade_copy()."""
     return grade_copy(course, notebook, settings, fork_servers, server_process, on_progress, is_busy).write()
@@ -132,7 +132,7 @@ def grade_copy(
     fork_servers: ForkServers,
     server_process: ForkServerProcess | None = None,
     on_progress: ProgressListener | None = None,
-    is_busy: Callable[[], bool] = are_processors_busy,
+    is_busy: Callable[[], bool] = is_machine_busy,
 ) -> GradedCopy:
     """Grade the notebook in this file.
 
