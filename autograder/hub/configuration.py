@@ -10,7 +10,6 @@ from typing import Any
 from jupyterhub.services.service import Service
 
 import labext
-from autograder.base.processors import count_processors
 from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.first_page import TEMPLATES, choose_first_page, list_course_pages
 from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
@@ -104,8 +103,6 @@ def _configure_students(c: Any, hub: Hub) -> None:
     c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
     c.Spawner.default_url = FIRST_PAGES[hub.interface]
     c.Spawner.start_timeout = c.Spawner.http_timeout = START_SECONDS
-    if hub.containers is None or hub.containers.spawner == "docker":
-        c.JupyterHub.concurrent_spawn_limit = count_processors()  # servers start on the hub's machine
     # This scope and no other, so the token in a student's server does nothing else on the hub.
     c.Spawner.server_token_scopes = [
         "users:activity!user",
