@@ -42,7 +42,7 @@ ExecutorName = Annotated[
 ]
 # What these write is about students. Other commands write what is published.
 PRIVATE_COMMANDS = frozenset(
-    {"collect", "excuse", "export", "extend", "feedback", "grade", "regrade", "report", "roster", "similar", "watch"}
+    {"collect", "excuse", "export", "extend", "grade", "regrade", "report", "roster", "similar", "watch"}
 )
 LabName = Annotated[str, typer.Argument(help="The lab's name: its folder in source/.")]
 

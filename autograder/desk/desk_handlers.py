@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from jupyter_server.auth.decorator import authorized
+from jupyter_server.auth.decorator import allow_unauthenticated, authorized
 from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from pydantic import ValidationError
@@ -92,10 +92,12 @@ class QuestionHandler(BaseHandler):
 
 
 class AssetHandler(BaseHandler):
-    """GET static/NAME: a script or a style sheet."""
+    """GET static/NAME: a script or a style sheet, for anyone.
 
-    @web.authenticated
-    @authorized
+    A browser asks for a module without saying where from, so a JupyterHub would send it to its login.
+    """
+
+    @allow_unauthenticated
     def get(self, name: str) -> None:
         asset = SHARED.get(name) or STATIC.joinpath(name)
         if not asset.is_file():

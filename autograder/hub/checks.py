@@ -103,9 +103,9 @@ def _is_free(port: int) -> bool:
 def _check_folders(hub: Hub) -> Iterator[Finding]:
     if hub.folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         yield Finding(f"others can write to {hub.folder}", format_command("chmod", "go-w", hub.folder))
-    closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / "homes", hub.lti_folder]
+    closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / HUB_FILE, hub.folder / "homes", hub.lti_folder]
     for path in [*closed, hub.exchange] if hub.is_demo else closed:
-        if path.name != "jupyterhub_config.py" and path.exists() and path.stat().st_mode & 0o077:
+        if path.exists() and path.stat().st_mode & 0o077:
             yield Finding(f"others can read {path}", format_command("chmod", "go=", path))
     for course in hub.courses:
         if course.gate.exists() and course.gate.stat().st_mode & (0o077 if hub.is_demo else 0o027):

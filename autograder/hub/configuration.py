@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,10 @@ from autograder.hub.lti_configuration import build_grades_services, configure_lt
 from autograder.hub.programs import find_node, find_proxy
 from autograder.hub.service_names import CULLER, EXCHANGE, get_desk_service, get_teaching_service
 from autograder.hub.services import (
+    COMMAND_PATH,
     JUPYTER,
     PROXY_PID,
+    PYTHON,
     build_services,
     get_internal_address,
     has_culler,
@@ -100,7 +101,7 @@ def _configure_login(c: Any, hub: Hub) -> None:
 
 def _configure_students(c: Any, hub: Hub) -> None:
     """Configure everyone's own server: JupyterLab with the course panel and the exchange over HTTP."""
-    c.Spawner.cmd = [sys.executable, "-m", "jupyterhub.singleuser"]
+    c.Spawner.cmd = [*PYTHON, "-m", "jupyterhub.singleuser"]
     c.Spawner.default_url = FIRST_PAGES[hub.interface]
     c.Spawner.start_timeout = c.Spawner.http_timeout = START_SECONDS
     # This scope and no other, so the token in a student's server does nothing else on the hub.
@@ -116,6 +117,8 @@ def _configure_students(c: Any, hub: Hub) -> None:
         URL: f"{get_internal_address(hub, 2)}/services/{EXCHANGE}/",
         COURSE: lambda spawner: _choose_course(names, {group.name for group in spawner.user.groups}),
     }
+    if hub.containers is None:
+        c.Spawner.environment["PATH"] = COMMAND_PATH
     if hub.is_demo:
         c.JupyterHub.spawner_class = "simple"
         c.SimpleLocalProcessSpawner.home_dir_template = str(hub.folder / "homes" / "{username}")

@@ -147,8 +147,9 @@ class ExchangeFolder:
             secret = read_small_text(folder / SECRET, MAX_SECRET)
             for notebook in folder.glob("*.ipynb") if secret else ():
                 name = compute_page_name(str(secret), notebook.stem)
-                with contextlib.suppress(FileNotFoundError):
-                    status = self.get_page_path(name).stat()
+                path = self.get_page_path(name)
+                if os.access(path, os.R_OK):  # one page with a wrong mode doesn't keep the others back
+                    status = path.stat()
                     pages.append(PageFile(lab, name, status.st_mtime_ns, status.st_size))
         return pages
 

@@ -74,6 +74,8 @@ def prepare_folder(hub: Hub) -> list[str]:
     """
     if not (hub.folder / CONFIG_FILE).exists():
         write_atomically(hub.folder / CONFIG_FILE, CONFIG)
+    for name in (CONFIG_FILE, HUB_FILE):
+        (hub.folder / name).chmod(0o600)  # a login that an administrator configures may have a secret
     if hub.is_demo:
         for folder in (hub.exchange, hub.folder / "homes"):
             folder.mkdir(mode=0o700, exist_ok=True)

@@ -34,7 +34,14 @@ def build_grades_services(hub: Hub) -> list[dict[str, Any]]:
     services = [
         {
             "name": f"grades-{course.name}",
-            "command": [sys.executable, "-m", "autograder.hub.lti_service", str(hub.folder / HUB_FILE), course.name],
+            "command": [
+                sys.executable,
+                "-P",
+                "-m",
+                "autograder.hub.lti_service",
+                str(hub.folder / HUB_FILE),
+                course.name,
+            ],
         }
         for course in hub.courses
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,8 +18,15 @@ from labkit.start import build_jupyter_environment
 PROXY_PID = "jupyterhub-proxy.pid"  # in the hub's folder
 NOBODY = "nobody"  # the system user of what needs nothing but its token
 CULL_SECONDS = 300  # how often it looks; less if a server may be idle for less
-BOUND = (sys.executable, "-m", "autograder.hub.bound_process")
+PYTHON = (sys.executable, "-P")  # imports this environment's packages, whatever a course's or student's folder contains
+BOUND = (*PYTHON, "-m", "autograder.hub.bound_process")
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
+# Commands of this environment come first, and folders that only root can read don't come at all.
+COMMAND_PATH = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
+# The course's user may have no shell, and a login shell would set another PATH.
+TERMINALS = {"shell_command": ["/bin/bash"]}
+# Pages that a teacher releases are read by the exchange's user. The course's folder keeps others out.
+COMMON_UMASK = ("/bin/sh", "-c", 'umask 022 && exec "$@"', "sh")
 
 
 def has_culler(hub: Hub) -> bool:
@@ -69,6 +77,7 @@ def connect_process(hub: Hub, service: dict[str, Any]) -> dict[str, Any]:
     log = get_event_log(hub, service["name"])
     connected = {**service, "environment": {**service.get("environment", {}), PLACE: log}}
     if hub.containers is None:
+        connected["environment"]["PATH"] = COMMAND_PATH
         connected["command"] = [*BOUND, *service["command"]]
     return connected
 
@@ -78,7 +87,7 @@ def _build_exchange(hub: Hub) -> dict[str, Any]:
     return {
         "name": EXCHANGE,
         "url": get_internal_address(hub, 2),
-        "command": [sys.executable, "-m", "autograder.hub.exchange_service", *folders],
+        "command": [*PYTHON, "-m", "autograder.hub.exchange_service", *folders],
         "display": False,
         **_choose_user(hub, hub.exchange_user),
     }
@@ -88,7 +97,7 @@ def _build_watch(hub: Hub, course: HubCourse) -> dict[str, Any]:
     watch = ["-m", "autograder.hub.watch_service", str(course.folder), str(course.exchange_folder)]
     return {
         "name": get_watch_service(course.name),
-        "command": [sys.executable, *watch],
+        "command": [*PYTHON, *watch],
         "cwd": str(course.folder),
         **_choose_user(hub, course),
     }
@@ -101,7 +110,9 @@ def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[s
         "name": get_teaching_service(course.name),
         "url": address,
         "command": [
-            *(sys.executable, "-m", "jupyterhub.singleuser", f"--ServerApp.root_dir={course.folder}"),
+            *COMMON_UMASK,
+            *(*PYTHON, "-m", "jupyterhub.singleuser", f"--ServerApp.root_dir={course.folder}"),
+            f"--ServerApp.terminado_settings={TERMINALS}",
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],
         "cwd": str(course.folder),
@@ -117,7 +128,7 @@ def _build_desk_service(hub: Hub, course: HubCourse, address: str) -> dict[str, 
         "name": get_desk_service(course.name),
         "url": address,
         "command": [
-            *(sys.executable, "-m", "autograder.hub.desk_service"),
+            *(*PYTHON, "-m", "autograder.hub.desk_service"),
             *(["--allow-root"] if hub.is_demo and os.geteuid() == 0 else []),
         ],
         "cwd": str(course.folder),
@@ -132,7 +143,7 @@ def _build_culler(hub: Hub) -> dict[str, Any]:
     options = [f"--timeout={seconds}", f"--cull-every={min(seconds, CULL_SECONDS)}"]
     return {
         "name": CULLER,
-        "command": [sys.executable, "-m", "jupyterhub_idle_culler", *options],
+        "command": [*PYTHON, "-m", "jupyterhub_idle_culler", *options],
         **_choose_user(hub, NOBODY),
     }
 

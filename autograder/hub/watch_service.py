@@ -36,7 +36,7 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
             stop.wait(LOOK_SECONDS)
             continue
         watch = subprocess.Popen(
-            [sys.executable, "-m", "autograder.cli", "watch", *labs, "--course", str(course)],
+            [sys.executable, "-P", "-m", "autograder.cli", "watch", *labs, "--course", str(course)],
             # A killed service leaves no watch to which the next one would have to give way.
             preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGINT),
         )

@@ -39,5 +39,6 @@ def folder() -> Iterator[Path]:
         port = draw_port()
         keys = f'address = "http://127.0.0.1:{port}"\ninternal_port = {port + 1}\ndemo = true\n'
         (hub / "hub.toml").write_text(keys + "".join(tables))
+        (hub / "hub.toml").chmod(0o600)
         yield hub
     os.umask(before)

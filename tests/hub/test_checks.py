@@ -181,6 +181,7 @@ students = ["{names["ana"]}"]
 teachers = ["{names["prof"]}"]
 """
         )
+        (made.hub / "hub.toml").chmod(0o600)
         yield made
     os.umask(before)
 

@@ -241,6 +241,37 @@ def test_an_assistant_reads_and_marks_answers_and_reaches_nothing_else(online: S
         assert helper.get(f"{TEACH}/{page}").status_code == 403, page
 
 
+@pytest.mark.parametrize("place", [TEACH, DESK])
+def test_a_browser_gets_the_desks_scripts(online: SystemClass, place: str) -> None:
+    """A module is asked for without the page's address, which a JupyterHub takes for a forged request."""
+    prof = online.log_in(online.prof)
+    headers = {"Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "script", "Sec-Fetch-Site": "same-origin"}
+    assert prof.get(f"{place}/gradlab/desk/").ok
+    address = f"{online.hub.url}{place}/gradlab/desk/static/desk.js"
+    answer = prof.session.get(address, headers=headers, allow_redirects=False, timeout=ANSWER_SECONDS)
+    assert answer.status_code == 200 and "import" in answer.text
+
+
+def test_released_feedback_reaches_students_and_hides_nothing_else(online: SystemClass) -> None:
+    for command in (("-m", "autograder.cli", "feedback", LAB), ("-m", "nbgrader", "release_feedback", LAB)):
+        done = online.run_as(online.grader, online.python, *command, place=online.hub.course)
+        assert done.returncode == 0, done.stderr
+    ana = online.log_in(online.ana)
+    base = ana.open_server()
+    listed = ana.get(f"{base}assignments?course_id={COURSE}").json()
+    assert listed["success"] and listed["value"], listed
+    (page,) = (online.hub.folder / "exchange" / COURSE / "nbgrader" / COURSE / "feedback").glob("*.html")
+    page.chmod(0o600)
+    assert ana.get(f"{base}assignments?course_id={COURSE}").json()["success"]
+    page.chmod(0o644)
+
+
+def test_teachers_commands_are_those_of_the_hubs_environment(online: SystemClass) -> None:
+    variables = Path(f"/proc/{find_service(online, 'root_dir=')}/environ").read_text().split("\0")
+    (path,) = [each.removeprefix("PATH=") for each in variables if each.startswith("PATH=")]
+    assert path.split(os.pathsep)[0] == str(Path(online.python).parent)
+
+
 def test_a_students_files_are_closed_to_others(online: SystemClass) -> None:
     for path in get_home(online.ana).rglob("*"):
         if not path.is_symlink() and path.name not in (".bashrc", ".profile", ".bash_logout"):
