@@ -171,7 +171,9 @@ class Inbox:
     def write_page(self, arrival: Arrival, notebook: str, page: bytes) -> None:
         """Give this page to the student, completely or not at all."""
         # As in nbgrader, anyone who knows a page's name can read it.
-        self.feedback.mkdir(mode=0o711, parents=True, exist_ok=True)
+        if not self.feedback.is_dir():
+            self.feedback.mkdir(parents=True, exist_ok=True)
+            self.feedback.chmod(0o711)
         target = self.get_page_path(arrival, notebook)
         new = target.with_name(f"{target.stem}-tmp.html")
         new.write_bytes(page)

@@ -120,7 +120,7 @@ def test_the_desks_pages_are_no_wider(page: Page, tmp_path: Path, lab: str) -> N
     assert lab != LAB or find_broken_words(page, "h1, h2, th, td") == []
     answer = ShownAnswer(STUDENTS[1], "", (), (FAILED,), DeskMark(needs_manual_grade=True, auto=0.0), "", "")
     text = Markup("Why is it so?")
-    desk_page = question_page.QuestionPage(place, NAMES[0], lab, text, text, (answer,), Rubric(), ())
+    desk_page = question_page.QuestionPage(place, NAMES[0], lab, text, text, (answer,), Rubric(), {}, ())
     open_page(page, tmp_path, render_question(tmp_path.as_uri(), desk_page, ""))
     assert is_fitting(page)
     assert lab != LAB or find_broken_words(page, "h1, h2, li") == []

@@ -1,5 +1,6 @@
 """Similar submissions: planted copies are found, and answers written independently are not taken for copies."""
 
+import itertools
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,7 +87,8 @@ def test_a_long_name_in_modules_is_not_written_out_at_each_use() -> None:
 
 def test_copies_are_found_in_a_class_and_no_one_else(labs: list[Lab]) -> None:
     found_count = planted_count = 0
-    for seed, lab in enumerate(lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")):
+    chosen = [lab for lab in labs if lab.name in ("01_tensors", "03_autograd", "05_inplace")]
+    for lab, seed in itertools.product(chosen, range(3)):
         planted = make_planted_class(collect_answers(lab), seed)
         pairs = {(p.first, p.second) for p in search_pairs(planted.texts, get_reference(lab)).pairs}
         found_count, planted_count = found_count + len(pairs & planted.copies), planted_count + len(planted.copies)
