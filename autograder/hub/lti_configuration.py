@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from autograder.hub.lti_key import create_key
-from autograder.hub.services import connect_process
+from autograder.hub.services import PYTHON, connect_process
 from autograder.hub.settings import HUB_FILE, Hub
 
 
@@ -34,14 +33,7 @@ def build_grades_services(hub: Hub) -> list[dict[str, Any]]:
     services = [
         {
             "name": f"grades-{course.name}",
-            "command": [
-                sys.executable,
-                "-P",
-                "-m",
-                "autograder.hub.lti_service",
-                str(hub.folder / HUB_FILE),
-                course.name,
-            ],
+            "command": [*PYTHON, "-m", "autograder.hub.lti_service", str(hub.folder / HUB_FILE), course.name],
         }
         for course in hub.courses
     ]
