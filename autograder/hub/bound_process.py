@@ -1,6 +1,7 @@
-"""Becomes another program that ends with the hub: `python -m autograder.hub.bound_process COMMAND...`.
+"""Becomes another program that ends with the hub: `python -m autograder.hub.bound_process HUB COMMAND...`.
 
-A hub that is killed would leave its services running. They would keep their ports, and their tokens would be void.
+HUB is the hub's process ID. A hub that is killed, or that fails to start, would leave its services and its proxy
+running. They would keep their ports, and their tokens would be void.
 """
 
 from __future__ import annotations
@@ -15,7 +16,9 @@ from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
 def main() -> None:
     """Replace this process. The kernel keeps the signal that it sends when the parent ends."""
     prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    os.execvp(sys.argv[1], sys.argv[1:])
+    if os.getppid() != int(sys.argv[1]):  # the hub has ended before the kernel knew
+        sys.exit(1)
+    os.execvp(sys.argv[2], sys.argv[2:])
 
 
 if __name__ == "__main__":

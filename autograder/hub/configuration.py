@@ -21,6 +21,7 @@ from autograder.hub.services import (
     JUPYTER,
     PROXY_PID,
     PYTHON,
+    bind_to_hub,
     build_services,
     get_internal_address,
     has_culler,
@@ -86,7 +87,7 @@ def _configure_pages(c: Any, hub: Hub) -> None:
     }
     node, proxy = find_node(), find_proxy(hub.proxy)
     if node and proxy:
-        c.ConfigurableHTTPProxy.command = [str(node), str(proxy)]
+        c.ConfigurableHTTPProxy.command = bind_to_hub(str(node), str(proxy))
 
 
 def _configure_login(c: Any, hub: Hub) -> None:

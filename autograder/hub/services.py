@@ -19,7 +19,6 @@ PROXY_PID = "jupyterhub-proxy.pid"  # in the hub's folder
 NOBODY = "nobody"  # the system user of what needs nothing but its token
 CULL_SECONDS = 300  # how often it looks; less if a server may be idle for less
 PYTHON = (sys.executable, "-P")  # imports this environment's packages, whatever a course's or student's folder contains
-BOUND = (*PYTHON, "-m", "autograder.hub.bound_process")
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
 # Commands of this environment come first, and folders that only root can read don't come at all.
 COMMAND_PATH = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
@@ -37,6 +36,11 @@ def has_culler(hub: Hub) -> bool:
 def has_desk_service(hub: Hub, course: HubCourse) -> bool:
     """Return whether a course has the service for assistants. With LTI, the platform says who they are."""
     return bool(course.assistants) or hub.lti is not None
+
+
+def bind_to_hub(*command: str) -> list[str]:
+    """Return a command that does the same, and ends with this process, which is the hub."""
+    return [*PYTHON, "-m", "autograder.hub.bound_process", str(os.getpid()), *command]
 
 
 def get_internal_address(hub: Hub, number: int) -> str:
@@ -78,7 +82,7 @@ def connect_process(hub: Hub, service: dict[str, Any]) -> dict[str, Any]:
     connected = {**service, "environment": {**service.get("environment", {}), PLACE: log}}
     if hub.containers is None:
         connected["environment"]["PATH"] = COMMAND_PATH
-        connected["command"] = [*BOUND, *service["command"]]
+        connected["command"] = bind_to_hub(*service["command"])
     return connected
 
 
