@@ -11,7 +11,7 @@ export class ClassLabs {
   /** Get a lab and open it. renew: whether to get the present version, and keep the student's under another name. */
   async get(lab, renew = false) {
     // A tab that opens once the lab has arrived would be blocked.
-    if (this.tabs.areUsed && !renew) return window.open(this.course.addressOf(lab));
+    if (this.tabs.areUsed && !renew) return this.tabs.openPage(this.course.addressOf(lab));
     const { Notification, showErrorMessage } = this.modules['@jupyterlab/apputils'];
     const id = Notification.emit(`Getting ${lab.title} …`, 'in-progress', { autoClose: false });
     try {
@@ -43,12 +43,10 @@ export class ClassLabs {
     await this.get(lab, true);
   }
 
-  /** Read the course again while the home is visible, since a lab or a mark may have arrived. */
+  /** Read the course from time to time while the home is visible, since a lab or a mark may have arrived. */
   watch(isHomeVisible) {
-    const look = () => {
+    setInterval(() => {
       if (this.now.course?.courses.length && document.visibilityState === 'visible' && isHomeVisible()) this.readCourse();
-    };
-    window.addEventListener('focus', look);
-    setInterval(look, MINUTE);
+    }, MINUTE);
   }
 }

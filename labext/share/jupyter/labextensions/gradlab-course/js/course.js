@@ -1,7 +1,8 @@
 // Requests to the server extension through JupyterLab's connection, which adds the token and the XSRF cookie.
 
 export class Course {
-  constructor({ ServerConnection }, { URLExt }) {
+  /** announceChange: called after a request that changes what other tabs show. */
+  constructor({ ServerConnection }, { URLExt }, announceChange) {
     this.connection = ServerConnection;
     this.settings = ServerConnection.makeSettings();
     this.baseUrl = URLExt.join(this.settings.baseUrl, 'gradlab/');
@@ -12,6 +13,11 @@ export class Course {
       const text = await response.text();
       if (!response.ok) throw new Error(parseReason(text) || `${response.status} ${response.statusText}`);
       return JSON.parse(text);
+    };
+    this.change = async (path, body) => {
+      const reply = await this.request(path, body);
+      announceChange();
+      return reply;
     };
     this.pageOf = path => URLExt.join(this.settings.baseUrl, 'gradlab', 'page', path);
   }
@@ -28,7 +34,7 @@ export class Course {
 
   /** Get a lab from the class's exchange: {path}. renew: whether to get the present version, and keep the old one. */
   getLab(lab, renew = false) {
-    return this.request(addressOfLab(lab), { renew });
+    return this.change(addressOfLab(lab), { renew });
   }
 
   /** The address that gets a lab and opens it. */
@@ -63,12 +69,12 @@ export class Course {
 
   /** Save the points that the student gives to a written answer: {points}. */
   saveOwnMark(path, exercise, points) {
-    return this.request('own_mark', { path, exercise, points });
+    return this.change('own_mark', { path, exercise, points });
   }
 
   /** Have a saved notebook marked: {words, page}. In a class, answer {ask} first; once agreed, submit it. */
   mark(path, agreed = false) {
-    return this.request('mark', { path, agreed });
+    return this.change('mark', { path, agreed });
   }
 }
 

@@ -16,7 +16,7 @@ export class FeedbackPages {
 
   /** Show the latest page of this lab, {name, title}, whose notebook is at this path. */
   show(lab, path) {
-    if (this.tabs.areUsed) return window.open(this.pageOf(path));
+    if (this.tabs.areUsed) return this.tabs.openPage(this.pageOf(path));
     this.refresh(lab, path);
     const page = this.open.get(path);
     page.isWanted = true;

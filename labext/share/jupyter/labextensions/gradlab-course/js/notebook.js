@@ -161,6 +161,12 @@ export async function goTo(panel, index, actions) {
   if (chosen) cell.editor?.setSelection(chosen);
 }
 
+/** After a double click opens a text, typing edits it instead of running commands. */
+export function startEditing(notebook) {
+  const cell = notebook.activeCell;
+  if (cell?.model.type === 'markdown' && !cell.rendered && !cell.readOnly) notebook.mode = 'edit';
+}
+
 /** Remembers which cells ran in the current kernel, which saved execution counts don't show, and which one runs now. */
 export class ExecutedCells {
   constructor(actions) {

@@ -7,7 +7,7 @@ import { makeCommands } from './commands.js';
 import { Course } from './course.js';
 import { FeedbackPages } from './feedback_pages.js';
 import { chooseNextLab } from './next_work.js';
-import { ExecutedCells, extractState, goTo, isLab, markCourseCells, placeOf } from './notebook.js';
+import { ExecutedCells, extractState, goTo, isLab, markCourseCells, placeOf, startEditing } from './notebook.js';
 import { updateOwnAnswers } from './own_answers.js';
 import { makePanel } from './panel.js';
 import { Places } from './places.js';
@@ -30,7 +30,6 @@ export const TREE = '@jupyter-notebook/tree';
 const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
 <g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
 <circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
-const NARROW = 700; // pixels: a window this narrow has no room for a panel next to the course
 const QUIET = 150; // milliseconds without a change before the state is requested
 
 export function makePlugin(modules) {
@@ -46,24 +45,30 @@ export function makePlugin(modules) {
 }
 
 function activate(app, tracker, palette, launcher, tree, modules) {
+  const { Notification } = modules['@jupyterlab/apputils'];
   const { NotebookActions } = modules['@jupyterlab/notebook'];
   const { LabIcon } = modules['@jupyterlab/ui-components'];
   const { Widget } = modules['@lumino/widgets'];
-  const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils']);
   const executed = new ExecutedCells(NotebookActions);
   const ids = []; // of the commands
   const now = { course: null, open: null, message: '', path: '' };
   const tabs = new BrowserTabs(modules['@jupyterlab/coreutils']);
+  const announceChange = () => tabs.news.announce('changed');
+  const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils'], announceChange);
   const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name));
 
   const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
+  const leadOut = action => (...facts) => {
+    places.leavePanel();
+    action(...facts);
+  };
   const panel = makePanel({ Widget }, {
-    open: (lab, exercise) => openLab(lab, exercise),
-    predictAgain: (lab, name) => openLab(lab, name, true),
-    openFile: path => openLab({ path }, ''),
-    showPage: lab => pages.show(lab, lab.path),
-    mark: () => app.commands.execute('gradlab:mark'),
-    showHome: tabs.areUsed ? null : () => places.showHome(),
+    open: leadOut((lab, exercise) => openLab(lab, exercise)),
+    predictAgain: leadOut((lab, name) => openLab(lab, name, true)),
+    openFile: leadOut(path => openLab({ path }, '')),
+    showPage: leadOut(lab => pages.show(lab, lab.path)),
+    mark: leadOut(() => app.commands.execute('gradlab:mark')),
+    showHome: tabs.areUsed ? null : leadOut(() => places.showHome()),
   });
   app.shell.add(panel, 'left', { rank: 90 });
   const classLabs = new ClassLabs({ course, modules, now, openLab, readCourse, tracker }, tabs);
@@ -166,12 +171,6 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     };
   }
 
-  // After a double click opens a text, typing edits it instead of running commands.
-  function startEditing(notebook) {
-    const cell = notebook.activeCell;
-    if (cell?.model.type === 'markdown' && !cell.rendered && !cell.readOnly) notebook.mode = 'edit';
-  }
-
   const watched = new WeakSet();
   async function watchFront() {
     const front = tracker.currentWidget;
@@ -179,11 +178,11 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       watched.add(front);
       await front.context.ready;
       executed.watch(front);
+      front.context.saveState.connect((_, state) => state === 'completed' && announceChange());
       front.content.model.contentChanged.connect(scheduleRead);
       front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
-      const wanted = tabs.takeWanted();
-      if (wanted) await reveal(front, wanted.name, wanted.isAgain);
+      await tabs.keepNotebook(front, wanted => reveal(front, wanted.name, wanted.isAgain), words => Notification.warning(words, { autoClose: false }));
     }
     scheduleRead();
   }
@@ -237,9 +236,11 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   draw();
   Promise.all([readCourse(), app.restored]).then(() => {
     if (!now.course?.labs.length && !now.course?.courses.length) return;
-    if (window.innerWidth >= NARROW) places.showPanel();
-    else app.shell.collapseLeft?.();
-    places.replaceLauncher();
+    places.begin();
     classLabs.watch(() => places.isHomeVisible);
+    tabs.news.watchWork(async () => {
+      await readCourse();
+      scheduleRead();
+    });
   });
 }

@@ -1,0 +1,62 @@
+"""In Notebook 7, each notebook has one browser tab, and each tab learns what was done in the others."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from conftest import ARTIFACTS, LAB, change_notebook, write
+from playwright.sync_api import Page, expect
+from smoke_walk import click_to_tab, find_panel
+
+from tests.lab_server import LabServer, run_lab_server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+@pytest.fixture
+def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LabServer]:
+    home = tmp_path_factory.mktemp("home")
+    with run_lab_server(course / "work", home, course=True, start=("notebook",)) as server:
+        yield server
+
+
+def test_an_open_notebook_keeps_its_tab_and_its_work_shows_in_the_others(server: LabServer, page: Page) -> None:
+    """Slow: starts Notebook 7, a kernel and a grader."""
+    page.goto(server.address("tree"))
+    lab = click_to_tab(find_panel(page).get_by_role("button", name="Begin: Squares"))
+    write(lab, "def sum_of_squares", "return (x * x).sum()")
+    find_panel(page).get_by_role("button", name="Begin: Squares").click()
+    expect(lab.locator(".jp-Notebook h1")).to_be_in_viewport()
+    exercise = lab.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares")
+    expect(exercise).to_contain_text("(x * x).sum()")
+
+    lab.keyboard.press("ControlOrMeta+s")
+    find_panel(page).get_by_role("button", name="Continue: sum_of_squares in Squares").click()
+    expect(exercise.get_by_role("textbox")).to_be_focused()
+    lab.get_by_role("button", name="Mark my work", exact=True).click()
+    expect(find_panel(page)).to_contain_text("2 of 5 points")
+    find_panel(lab).get_by_role("button", name="Show the latest feedback page").click()
+    expect(find_panel(lab)).to_contain_text("2 of 5 points")
+    find_panel(page).screenshot(path=ARTIFACTS / "browser_tabs_panel.png")
+    assert len(page.context.pages) == 3, "the first page, the notebook and its feedback page"
+
+
+def test_a_tab_that_gets_the_focus_reads_the_course_again(server: LabServer, page: Page) -> None:
+    """Slow: starts Notebook 7."""
+    page.goto(server.address("tree"))
+    expect(find_panel(page).get_by_role("button", name="Begin: Squares")).to_be_visible()
+    change_notebook(server, solution="(x * x).sum()")
+    page.evaluate("window.dispatchEvent(new Event('focus'))")
+    expect(find_panel(page).get_by_role("button", name="Continue: sum_of_squares in Squares")).to_be_visible()
+
+
+def test_a_second_tab_of_a_notebook_warns_of_the_first(server: LabServer, page: Page) -> None:
+    """Slow: starts Notebook 7 and a kernel."""
+    page.goto(server.address(f"notebooks/{LAB}/{LAB}.ipynb"))
+    expect(find_panel(page).get_by_role("button", name=re.compile("^sum_of_squares"))).to_be_visible()
+    second = page.context.new_page()  # as if the student had copied the address: no link joins the two
+    second.goto(page.url)
+    expect(second.get_by_role("alert").filter(has_text="also open in another tab")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="also open in another tab")).to_have_count(0)
+    second.screenshot(path=ARTIFACTS / "browser_tabs_second.png")
