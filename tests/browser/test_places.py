@@ -97,3 +97,32 @@ def test_notebook_seven_has_the_panels_key(course: Path, tmp_path_factory: pytes
         expect(find_panel(page).locator("button:not([data-key=home])").first).to_be_focused()
         page.keyboard.press(PANEL)
         expect_notebook_focus(page)
+        # In a narrow window, the panel gives way to what it leads to.
+        page.set_viewport_size({"width": 400, "height": 700})
+        page.keyboard.press(PANEL)
+        find_panel(page).get_by_role("button", name=re.compile("^sum_of_squares")).click()
+        expect(find_panel(page)).to_be_hidden()
+        expect(find_editor(page)).to_be_focused()
+
+
+@pytest.mark.parametrize("width", [320, 400])
+def test_in_a_narrow_window_the_panel_gives_way_to_what_it_leads_to(
+    grader_free_server: LabServer, page: Page, width: int
+) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    page.set_viewport_size({"width": width, "height": 700})
+    open_lab(grader_free_server, page)
+    expect(find_panel(page)).to_be_hidden()
+    page.keyboard.press(PANEL)
+    find_panel(page).get_by_role("button", name=re.compile("^sum_of_squares")).click()
+    expect(find_panel(page)).to_be_hidden()
+    expect(find_editor(page)).to_be_focused()
+    expect(page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").first).to_be_in_viewport()
+    page.screenshot(path=ARTIFACTS / f"places_narrow_{width}.png")
+
+    page.keyboard.press(PANEL)
+    expect(find_panel(page).locator(".gradlab-continue")).to_be_focused()
+    page.screenshot(path=ARTIFACTS / f"places_narrow_{width}_panel.png")
+    page.keyboard.press("Escape")
+    expect(find_panel(page)).to_be_hidden()
+    expect_notebook_focus(page)

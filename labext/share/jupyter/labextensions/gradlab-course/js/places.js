@@ -4,6 +4,8 @@ import { makeHome } from './home.js';
 import { labOf } from './notebook.js';
 import { START } from './panel.js';
 
+const NARROW = 700; // pixels: a window this narrow has no room for a panel next to the course
+
 export class Places {
   /** lesson: {app, classLabs, course, modules, openLab, pages, tracker, tree: Notebook 7's list of files, if it's here}. panel: the course's. tabs: Notebook 7's browser tabs. */
   constructor(lesson, panel, tabs) {
@@ -55,6 +57,17 @@ export class Places {
     widgets.forEach(widget => widget.close());
   }
 
+  /** Show what the course begins with. */
+  begin() {
+    if (this.isNarrow) this.app.shell.collapseLeft?.();
+    else this.showPanel();
+    this.replaceLauncher();
+  }
+
+  get isNarrow() {
+    return window.innerWidth < NARROW;
+  }
+
   /** Show the panel. The focus stays where it is. */
   showPanel() {
     this.app.shell.activateById(this.panel.id);
@@ -71,7 +84,13 @@ export class Places {
     requestAnimationFrame(() => requestAnimationFrame(() => this.panel.takeFocus()));
   }
 
+  /** In a narrow window, the panel would hide what it leads to. */
+  leavePanel() {
+    if (this.isNarrow) this.returnToMain();
+  }
+
   returnToMain() {
+    if (this.isNarrow) this.app.shell.collapseLeft?.();
     const main = this.app.shell.currentWidget ?? this.tracker.currentWidget;
     if (main) this.app.shell.activateById(main.id);
   }
