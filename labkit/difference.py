@@ -1,4 +1,4 @@
-"""What differs between two tensors as a card shows it: their form, and small matrices as shades."""
+"""What differs between two tensors as a card shows it: their form, and their values as numbers or as shades."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ NOT_FINITE, DIFFERS, SAME = "!", "x", "."
 class Difference:
     """What differs between two tensors.
 
-    Shades hold a string for each row of a matrix, with a character for each value: one of LEVELS, or NOT_FINITE.
+    Values are in rows, and a vector is one row. Few values are numbers; those of larger matrices are shades: a string
+    for each row, with a character for each value, which is one of LEVELS, or NOT_FINITE.
     """
 
     yours: str
@@ -21,10 +22,12 @@ class Difference:
     """The same for the expected tensor."""
     note: str = ""
     """What they have in common."""
+    your_numbers: tuple[tuple[str, ...], ...] = ()
+    expected_numbers: tuple[tuple[str, ...], ...] = ()
     your_shades: tuple[str, ...] = ()
     expected_shades: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
-    """DIFFERS or SAME for each value, in rows like shades; empty if no values were compared."""
+    """DIFFERS or SAME for each value, a string for each row; empty if no values were compared."""
     least: float = 0.0
     """The value of the first of LEVELS."""
     most: float = 0.0

@@ -1,6 +1,6 @@
 """Computes the difference of two tensors that a card shows.
 
-It decides nothing, and omits what can't be shown. As JSON it takes less than 4,000 bytes, whatever the tensors hold.
+It decides nothing and omits what can't be shown. As JSON it takes less than 4,000 bytes, whatever the tensors hold.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from torch import Tensor
 from labkit.difference import DIFFERS, LEVELS, NOT_FINITE, SAME, Difference
 
 MAX_SIDE = 32  # of a matrix shown as shades
+MAX_NUMBERS, MAX_COLUMNS = 48, 10  # of a vector or matrix shown as numbers
+SHORT, LONG = 4, 7  # significant digits of a number; float32 has seven
 ABOVE = len(LEVELS)  # the index of NOT_FINITE, after the levels
 MAX_DIMENSIONS = 8  # of a tensor whose form is shown
 
@@ -45,14 +47,18 @@ def _compute_difference(pair: Pair) -> Difference | None:
     note = _describe_likeness(g, w) if got.dtype == want.dtype else ""
     strides = note == OTHER_ORDER and got.stride() != want.stride()
     yours, expected = _describe_form(got, strides), _describe_form(want, strides)
-    if not (_is_matrix(got) and _is_matrix(want)) or (pair.differs is None and got.shape == want.shape):
+    if pair.differs is None and got.shape == want.shape:
+        return Difference(yours, expected, note)
+    marks = _format_rows(torch.atleast_2d(pair.differs), SAME + DIFFERS) if pair.differs is not None else ()
+    if _is_readable(got) and _is_readable(want):
+        numbers = _format_numbers(got, want, pair.differs)
+        return Difference(yours, expected, note, *numbers, differing=marks)
+    if not (_is_matrix(got) and _is_matrix(want)):
         return Difference(yours, expected, note)
     finite = torch.cat([t[t.isfinite()] for t in (g, w)])
     least, most = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 0.0)
-    marks = _format_rows(pair.differs, SAME + DIFFERS) if pair.differs is not None else ()
-    return Difference(
-        yours, expected, note, _compute_shades(g, least, most), _compute_shades(w, least, most), marks, least, most
-    )
+    shades = _compute_shades(g, least, most), _compute_shades(w, least, most)
+    return Difference(yours, expected, note, (), (), *shades, marks, least, most)
 
 
 def _describe_form(t: Tensor, strides: bool = False) -> str:
@@ -67,6 +73,30 @@ def _is_small(t: Tensor) -> bool:
 
 def _is_matrix(t: Tensor) -> bool:
     return t.dim() == 2 and max(t.shape) <= MAX_SIDE
+
+
+def _is_readable(t: Tensor) -> bool:
+    return 1 <= t.dim() <= 2 and t.numel() <= MAX_NUMBERS and t.shape[-1] <= MAX_COLUMNS
+
+
+Rows = tuple[tuple[str, ...], ...]
+
+
+def _format_numbers(got: Tensor, want: Tensor, differs: Tensor | None) -> tuple[Rows, Rows]:
+    """Format both tensors with as few digits as tell the differing values apart."""
+    pairs: tuple[Rows, Rows] = (), ()
+    for digits in (SHORT, LONG):
+        pairs = _format_number_rows(got, digits), _format_number_rows(want, digits)
+        places = torch.atleast_2d(differs).nonzero().tolist() if differs is not None else []
+        if all(pairs[0][i][j] != pairs[1][i][j] for i, j in places):
+            break
+    return pairs
+
+
+def _format_number_rows(t: Tensor, digits: int) -> Rows:
+    """Return the values' texts, in rows."""
+    rows = torch.atleast_2d(t.detach().resolve_neg().cpu()).tolist()
+    return tuple(tuple(f"{n:.{digits}g}" if isinstance(n, float) else str(n) for n in row) for row in rows)
 
 
 def _convert_numbers(t: Tensor) -> Tensor:

@@ -46,7 +46,7 @@ from autograder.reports.student_view import (
 )
 from labkit.difference import Difference
 from labkit.hint import fold_hints
-from labkit.pictures.shades import draw_side_by_side
+from labkit.side_by_side import render_side_by_side
 
 LOG = logging.getLogger(__name__)
 STUDENT_KINDS = (CellKind.EXERCISE, CellKind.QUESTION)
@@ -209,8 +209,8 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
 
 
 def _render_matrices(difference: Difference) -> Markup:
-    """Draw the student's matrix and the expected one as shades."""
-    return Markup(draw_side_by_side(difference))
+    """Render the student's values and the expected ones, as numbers or shades."""
+    return Markup(render_side_by_side(difference))
 
 
 def _render_hints(hints: tuple[str, ...]) -> Markup:

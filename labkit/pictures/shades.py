@@ -16,7 +16,7 @@ from labkit.pictures.svg import to_svg
 SIDE, LEAST_CELL, MOST_CELL = 190.0, 6.0, 22.0  # pixels
 
 
-def draw_side_by_side(difference: Difference) -> str:
+def draw_shades(difference: Difference) -> str:
     """Draw the matrices as HTML; empty if the difference holds none."""
     yours, expected = difference.your_shades, difference.expected_shades
     if not yours or not expected:

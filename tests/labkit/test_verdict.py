@@ -112,16 +112,41 @@ def render_verdict_html(*outcomes: Outcome, later: tuple[str, ...] = LATER) -> s
     return str(make_verdict(*outcomes, later=later)._repr_mimebundle_()["text/html"])
 
 
-def test_two_matrices_are_side_by_side_with_words_for_screen_readers() -> None:
+def test_few_values_are_side_by_side_as_numbers_with_those_that_differ_underlined() -> None:
     want = torch.arange(12.0).reshape(3, 4)
     html = render_verdict_html(compare_tensors(want.where(want != 6, -1.0), want))
-    assert "your result is -1 at index (1, 2); 1 of 12 values differ</div>" in html
-    assert "<b>expected:</b> 6 at index (1, 2)</div>" in html
-    assert "both: shape (3, 4), float32" in html
+    yours, expected = re.findall(r"<pre[^>]*>([^<]*(?:<b[^>]*>[^<]*</b>[^<]*)*)</pre>", html)
+    assert re.sub("<[^>]*>", "", yours) == "0  1   2   3\n4  5  -1   7\n8  9  10  11"
+    assert re.findall("underline[^>]*>([^<]*)<", yours) == ["-1"]
+    assert re.findall("underline[^>]*>([^<]*)<", expected) == ["6"]
+    assert "<svg" not in html and "<script" not in html
+
+
+def test_a_vector_is_a_row_of_numbers() -> None:
+    difference = compare_tensors(torch.tensor([True, False]), torch.tensor([True, True])).difference
+    assert difference is not None and difference.your_numbers == (("True", "False"),)
+    assert difference.differing == (".x",)
+    longer = compare_tensors(torch.arange(4), torch.arange(3)).difference
+    assert longer is not None and longer.your_numbers == (("0", "1", "2", "3"),)
+    assert longer.expected_numbers == (("0", "1", "2"),)
+
+
+def test_numbers_that_differ_never_look_the_same() -> None:
+    got = compare_tensors(torch.tensor([1.0, 2.0004]), torch.tensor([1.0, 2.0])).difference
+    assert got is not None and (got.your_numbers, got.expected_numbers) == ((("1", "2.0004"),), (("1", "2"),))
+
+
+def test_two_matrices_are_side_by_side_with_words_for_screen_readers() -> None:
+    want = torch.arange(144.0).reshape(12, 12)
+    html = render_verdict_html(compare_tensors(want.where(want != 14, -1.0), want))
+    assert "your result is -1 at index (1, 2); 1 of 144 values differ</div>" in html
+    assert "<b>expected:</b> 14 at index (1, 2)</div>" in html
+    assert "both: shape (12, 12), float32" in html
     assert html.count("<svg") == 2 and "<script" not in html
     words = re.findall(r'role="img" aria-label="([^"]*)"', html)
     assert words == [
-        "Two matrices as shades from -1 to 11: yours, 3 by 4, and the expected one, 3 by 4. 1 value differs: at (1, 2)."
+        "Two matrices as shades from -1 to 143: yours, 12 by 12, and the expected one, 12 by 12. "
+        "1 value differs: at (1, 2)."
     ]
     assert not re.search(r"<svg[^>]*>[^<]*[^<\s]", html)  # a sanitiser removes all of it
 
@@ -130,20 +155,23 @@ def test_matrices_of_two_shapes_are_shown_and_said_to_hold_the_same_values() -> 
     want = torch.arange(12.0).reshape(3, 4)
     html = render_verdict_html(compare_tensors(want.T, want))
     assert "yours: shape (4, 3), float32, strides (1, 4); expected: shape (3, 4), float32, strides (4, 1)" in html
-    assert "the same values, in another order" in html and html.count("<svg") == 2
+    assert "the same values, in another order" in html and html.count("<pre") == 2
     assert "the same values, in another shape" in render_verdict_html(compare_tensors(want.reshape(4, 3), want))
 
 
-def test_only_small_matrices_have_shades() -> None:
+def test_values_are_shown_if_they_fit() -> None:
     for shape in ((12,), (33, 2), (2, 3, 4), ()):
-        assert "<svg" not in render_verdict_html(compare_tensors(torch.zeros(shape), torch.ones(shape)))
-    assert "<svg" not in render_verdict_html(compare_tensors(torch.zeros(3, 4), torch.zeros(3, 4, dtype=torch.float64)))
+        html = render_verdict_html(compare_tensors(torch.zeros(shape), torch.ones(shape)))
+        assert "<svg" not in html and "<pre" not in html
+    other_dtype = compare_tensors(torch.zeros(3, 4), torch.zeros(3, 4, dtype=torch.float64))
+    assert "<svg" not in render_verdict_html(other_dtype) and "<pre" not in render_verdict_html(other_dtype)
 
 
 def test_values_that_are_not_finite_are_crosses() -> None:
-    got = torch.tensor([[1.0, math.nan], [math.inf, 2.0]])
-    outcome = compare_tensors(got, torch.ones(2, 2))
-    assert outcome.difference is not None and outcome.difference.your_shades == ("0!", "!f")
+    got = torch.ones(2, 32)
+    got[0, 1], got[1, 0], got[1, 1] = math.nan, math.inf, 2.0
+    outcome = compare_tensors(got, torch.ones(2, 32))
+    assert outcome.difference is not None and outcome.difference.your_shades == ("0!" + 30 * "0", "!f" + 30 * "0")
     assert "a cross for NaN or an infinity" in render_verdict_html(outcome)
 
 
