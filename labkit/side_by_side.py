@@ -24,21 +24,25 @@ def render_side_by_side(difference: Difference) -> str:
 
 def _render_numbers(difference: Difference) -> str:
     """Render rows of numbers, with those that differ underlined. They're text, which every front end shows in rows."""
+    yours, expected = difference.your_numbers, difference.expected_numbers
+    width = max(len(text) for row in (*yours, *expected) for text in row)
     both = "".join(
-        f'<div><pre style="{VALUE};margin:0">{_render_rows(rows, difference.differing)}</pre>'
-        f'<div style="font-size:.85em">{name}</div></div>'
-        for name, rows in (("yours", difference.your_numbers), ("expected", difference.expected_numbers))
+        f'<div><div style="font-size:.85em">{name}</div>'
+        f'<pre style="{VALUE};margin:0">{_render_rows(rows, difference.differing, width)}</pre></div>'
+        for name, rows in (("yours", yours), ("expected", expected))
     )
-    return f'<div style="display:flex;flex-wrap:wrap;gap:.4em 2em;margin:.4em 0 .2em">{both}</div>'
+    direction = "column" if len(yours) == len(expected) == 1 else "row"  # two vectors are easier to compare stacked
+    layout = f"display:flex;flex-flow:{direction} wrap;gap:.4em 2em;margin:.4em 0 .2em"
+    return f'<div style="{layout}">{both}</div>'
 
 
-def _render_rows(rows: Sequence[Sequence[str]], differing: Sequence[str]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+def _render_rows(rows: Sequence[Sequence[str]], differing: Sequence[str], width: int) -> str:
+    """Render each row as a line, with each number in as many characters as `width`."""
     lines = []
     for i, row in enumerate(rows):
         marks = differing[i] if differing else ""
         cells = []
-        for j, (text, width) in enumerate(zip(row, widths, strict=True)):
+        for j, text in enumerate(row):
             shown = escape(text)
             if marks and marks[j] == DIFFERS:
                 shown = f'<b style="{MARK}">{shown}</b>'

@@ -116,7 +116,7 @@ def test_few_values_are_side_by_side_as_numbers_with_those_that_differ_underline
     want = torch.arange(12.0).reshape(3, 4)
     html = render_verdict_html(compare_tensors(want.where(want != 6, -1.0), want))
     yours, expected = re.findall(r"<pre[^>]*>([^<]*(?:<b[^>]*>[^<]*</b>[^<]*)*)</pre>", html)
-    assert re.sub("<[^>]*>", "", yours) == "0  1   2   3\n4  5  -1   7\n8  9  10  11"
+    assert re.sub("<[^>]*>", "", yours) == " 0   1   2   3\n 4   5  -1   7\n 8   9  10  11"
     assert re.findall("underline[^>]*>([^<]*)<", yours) == ["-1"]
     assert re.findall("underline[^>]*>([^<]*)<", expected) == ["6"]
     assert "<svg" not in html and "<script" not in html
