@@ -51,7 +51,7 @@ def _compute_difference(pair: Pair) -> Difference | None:
         return Difference(yours, expected, note)
     marks = _format_rows(torch.atleast_2d(pair.differs), SAME + DIFFERS) if pair.differs is not None else ()
     if _is_readable(got) and _is_readable(want):
-        numbers = _format_numbers(got, want, pair.differs)
+        numbers = _build_both_rows(got, want, pair.differs)
         return Difference(yours, expected, note, *numbers, differing=marks)
     if not (_is_matrix(got) and _is_matrix(want)):
         return Difference(yours, expected, note)
@@ -82,18 +82,18 @@ def _is_readable(t: Tensor) -> bool:
 Rows = tuple[tuple[str, ...], ...]
 
 
-def _format_numbers(got: Tensor, want: Tensor, differs: Tensor | None) -> tuple[Rows, Rows]:
+def _build_both_rows(got: Tensor, want: Tensor, differs: Tensor | None) -> tuple[Rows, Rows]:
     """Format both tensors with as few digits as tell the differing values apart."""
     pairs: tuple[Rows, Rows] = (), ()
     for digits in (SHORT, LONG):
-        pairs = _format_number_rows(got, digits), _format_number_rows(want, digits)
+        pairs = _build_rows(got, digits), _build_rows(want, digits)
         places = torch.atleast_2d(differs).nonzero().tolist() if differs is not None else []
         if all(pairs[0][i][j] != pairs[1][i][j] for i, j in places):
             break
     return pairs
 
 
-def _format_number_rows(t: Tensor, digits: int) -> Rows:
+def _build_rows(t: Tensor, digits: int) -> Rows:
     """Return the values' texts, in rows."""
     rows = torch.atleast_2d(t.detach().resolve_neg().cpu()).tolist()
     return tuple(tuple(f"{n:.{digits}g}" if isinstance(n, float) else str(n) for n in row) for row in rows)

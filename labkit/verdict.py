@@ -15,7 +15,7 @@ from labkit.difference import Difference
 from labkit.hint import fold_hints
 from labkit.outcome import Outcome, select_earning, select_hints
 from labkit.quiz_source import drop_half_labels
-from labkit.side_by_side import render_side_by_side
+from labkit.value_table import render_values
 from labkit.verdict_summary import SO_FAR, choose_state, is_blank, list_remarks, split_summary, summarize_verdict
 
 MIME = "application/vnd.gradlab.verdict+json"
@@ -174,7 +174,7 @@ def _render_pending(words: str) -> str:
 def _render_details(outcome: Outcome, verdict: Verdict) -> str:
     """Render what follows the lines: the two tensors, and hints that open one by one."""
     difference = select_difference(outcome, verdict)
-    matrices = render_side_by_side(difference) if difference else ""
+    matrices = render_values(difference) if difference else ""
     hints = select_hints(outcome)
     if not verdict.folds:
         return matrices + "".join(

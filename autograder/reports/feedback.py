@@ -46,7 +46,7 @@ from autograder.reports.student_view import (
 )
 from labkit.difference import Difference
 from labkit.hint import fold_hints
-from labkit.side_by_side import render_side_by_side
+from labkit.value_table import render_values
 
 LOG = logging.getLogger(__name__)
 STUDENT_KINDS = (CellKind.EXERCISE, CellKind.QUESTION)
@@ -210,7 +210,7 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
 
 def _render_matrices(difference: Difference) -> Markup:
     """Render the student's values and the expected ones, as numbers or shades."""
-    return Markup(render_side_by_side(difference))
+    return Markup(render_values(difference))
 
 
 def _render_hints(hints: tuple[str, ...]) -> Markup:

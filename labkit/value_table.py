@@ -11,7 +11,7 @@ from labkit.difference import DIFFERS, Difference
 MARK = f"color:{COLORS['fail']};text-decoration:underline"
 
 
-def render_side_by_side(difference: Difference) -> str:
+def render_values(difference: Difference) -> str:
     """Render both tensors as HTML; empty if the difference has no values."""
     if difference.your_numbers and difference.expected_numbers:
         return _render_numbers(difference)
