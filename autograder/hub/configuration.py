@@ -6,14 +6,13 @@ import os
 from pathlib import Path
 from typing import Any
 
-from jupyterhub.services.service import Service
-
 import labext
 from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.first_page import TEMPLATES, choose_first_page, list_course_pages
 from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
 from autograder.hub.logs import configure_log
 from autograder.hub.lti_configuration import build_grades_services, configure_lti_login
+from autograder.hub.patient_start import has_timeout, wait_for_services
 from autograder.hub.programs import find_node, find_proxy
 from autograder.hub.service_names import CULLER, EXCHANGE, get_desk_service, get_teaching_service
 from autograder.hub.services import (
@@ -53,9 +52,11 @@ def configure_hub(c: Any, hub: Hub) -> None:
     if hub.containers is None:
         services = build_services(hub)
         for service in services:
-            if "url" in service and Service.class_traits().get("timeout"):  # JupyterHub 5 always waits ten seconds
+            if "url" in service and has_timeout():
                 service["timeout"] = START_SECONDS
         c.JupyterHub.services = services
+        if not has_timeout():
+            wait_for_services()
     else:
         configure_servers(c, hub.containers)
         known = c.JupyterHub.get("services", [])

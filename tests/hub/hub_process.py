@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import requests
@@ -25,6 +25,7 @@ from autograder.hub.settings import HUB_FILE
 from tests.conftest import ROOT
 from tests.waiting import wait_until
 
+PYTHONS = {"newest": sys.executable, "oldest": str(ROOT / ".venv-oldest/bin/python")}  # JupyterHub 6 and 5.5
 ANSWER_SECONDS = 600  # after which a server that hangs fails the test
 PROXY = "GRADLAB_HUB_PROXY"  # environment variable: a path, if configurable-http-proxy is in neither usual place
 
@@ -97,18 +98,27 @@ class RunningHub:
         return HubUser(self.url, name, session)
 
 
+def _skip_without(reason: str) -> NoReturn:
+    """Skip the test; fail in CI, which has everything."""
+    (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(reason)
+
+
 @contextlib.contextmanager
-def run_hub(course: Path, place: Path, settings: str = "", roster: str = "") -> Iterator[RunningHub]:
+def run_hub(
+    course: Path, place: Path, settings: str = "", roster: str = "", age: str = "newest"
+) -> Iterator[RunningHub]:
     """Run a hub for this course, with its folder in `place`, until the test is done.
 
-    settings: added to hub.toml. roster: a file with the students, instead of Ana and Ben.
+    settings: added to hub.toml. roster: a file with the students, instead of Ana and Ben. age: JupyterHub's, of PYTHONS.
     """
     if missing := find_missing_program():
-        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(f"{missing} isn't installed: run make setup")
+        _skip_without(f"{missing} isn't installed: run make setup")
+    if not Path(PYTHONS[age]).is_file():
+        _skip_without("no .venv-oldest: make .venv-oldest/.installed creates it")
     variables = _build_environment()
     port = draw_port()
     folder = place / "hub"
-    command = [sys.executable, "-m", "autograder.cli", "hub", "--folder", str(folder)]
+    command = [PYTHONS[age], "-m", "autograder.cli", "hub", "--folder", str(folder)]
     if settings or roster:
         create_settings(folder, course, roster, (), True, port)
         (folder / HUB_FILE).write_text((folder / HUB_FILE).read_text() + settings)
@@ -128,8 +138,8 @@ def restart_hub(killed: RunningHub) -> Iterator[RunningHub]:
 
 def _build_environment() -> dict[str, str]:
     variables = os.environ | {"PYTHONPATH": str(ROOT)}  # services start in other folders
-    if proxy := os.environ.get(PROXY):
-        variables["PATH"] = str(Path(proxy).parent) + os.pathsep + variables["PATH"]
+    if proxy := find_proxy(os.environ.get(PROXY, "")):  # the oldest hub's environment has none
+        variables["PATH"] = str(proxy.parent) + os.pathsep + variables["PATH"]
     return variables
 
 

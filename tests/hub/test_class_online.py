@@ -20,10 +20,12 @@ LAB, COURSE = "01_squares", "gradlab"
 TEACH = f"/services/teach-{COURSE}"
 
 
-@pytest.fixture(scope="module")
-def hub(built_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHub]:
+@pytest.fixture(scope="module", params=["newest", pytest.param("oldest", marks=pytest.mark.nightly)])
+def hub(
+    request: pytest.FixtureRequest, built_course: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningHub]:
     place = tmp_path_factory.mktemp("online")
-    with run_hub(copy_course(built_course, place), place) as running:
+    with run_hub(copy_course(built_course, place), place, age=request.param) as running:
         yield running
 
 
