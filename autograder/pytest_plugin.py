@@ -19,7 +19,8 @@ from autograder.base.errors import GradlabError
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
-    from autograder.model.course import Answer, Lab
+    from autograder.model.answer import Answer
+    from autograder.model.course import Lab
     from autograder.proving.workbench import Workbench
 
 OTHER_PROOFS = "checks: reference, empty, generated and lying answers"

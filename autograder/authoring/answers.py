@@ -8,7 +8,8 @@ from autograder.authoring.exercise_file import EQUIVALENT_MUTANT
 from autograder.authoring.raw_cells import RawCell
 from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, AnswerKind, Check
+from autograder.model.answer import Answer, AnswerKind
+from autograder.model.course import Check
 
 FORM = "'# %% right \"label\"', '# %% wrong \"label\" fails=id,id raises=Type' or '# %% liar \"label\"'"
 EQUIVALENT = "'# %% equivalent \"the mutant as prove --mutate prints it\"', with the reason in comments below"

@@ -10,7 +10,8 @@ from autograder.authoring.raw_cells import RawCell, read_cells
 from autograder.authoring.regions import MARKER
 from autograder.authoring.syntax_trees import parse_source
 from autograder.base.errors import SourceError
-from autograder.model.course import AnswerKind, Cell
+from autograder.model.answer import AnswerKind
+from autograder.model.course import Cell
 
 EQUIVALENT_MUTANT = "equivalent"
 ANSWERS = (*AnswerKind, EQUIVALENT_MUTANT)  # the first words of their headers

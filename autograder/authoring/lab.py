@@ -26,8 +26,10 @@ from autograder.authoring.rules import refuse_bad_cell, refuse_bad_lab, refuse_u
 from autograder.authoring.syntax_trees import parse_source
 from autograder.authoring.task_headings import TaskHeader, read_tasks, split_at_headings
 from autograder.base.errors import SourceError
-from autograder.model.course import Answer, Cell, CellKind, Exercise, Lab, LabEntry, Level, QuizStatement
+from autograder.model.answer import Answer
+from autograder.model.course import Cell, CellKind, Exercise, Lab, LabEntry, Level
 from autograder.model.metadata import NAMED, make_cell_name
+from autograder.model.quiz_statement import QuizStatement
 from labkit.hint import fold_hints_in_text, fold_text
 
 LESSON = "lab.py"

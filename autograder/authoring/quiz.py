@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 from autograder.authoring.raw_cells import RawCell
 from autograder.base.errors import SourceError
-from autograder.model.course import QuizStatement
+from autograder.model.quiz_statement import QuizStatement
 from labkit.quiz_source import HALF
 
 TITLE = re.compile(r"\*\*(?P<title>[^*]+)\*\*(?P<rest>.*)$")

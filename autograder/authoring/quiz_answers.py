@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from autograder.authoring.quiz import Quiz
 from autograder.authoring.raw_cells import RawCell
-from autograder.model.course import Answer, AnswerKind
+from autograder.model.answer import Answer, AnswerKind
 
 
 def make_answers(quiz: Quiz, raw: RawCell) -> tuple[Answer, ...]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import json
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Any
 
 import nbformat
 from nbformat import NotebookNode
@@ -19,10 +17,7 @@ from autograder.base.processors import is_machine_busy
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.copy_marks import (
     build_marks,
-    read_key,
     read_model_answers,
-    read_solution,
-    save_own_mark,
     select_own_marks,
     write_marks,
 )
@@ -35,7 +30,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import build_result
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.gradebook.submission_rows import CellRow, SubmissionRow
-from autograder.grading.grading_progress import GradingProgress, ProgressListener
+from autograder.grading.grading_progress import ProgressListener
 from autograder.grading.lab_submission import GradedSubmission, grade_lab_task
 from autograder.grading.task import GradingSettings, NotebookFile, Task
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_file
@@ -112,19 +107,6 @@ def read_course_settings(course: Path) -> GradingSettings:
     return replace(settings, isolation=level)
 
 
-def mark(
-    course: Path,
-    notebook: Path,
-    settings: GradingSettings,
-    fork_servers: ForkServers,
-    server_process: ForkServerProcess | None = None,
-    on_progress: ProgressListener | None = None,
-    is_busy: Callable[[], bool] = is_machine_busy,
-) -> CopyMark:
-    """Grade the notebook in this file, and write its feedback page and its marks; see grade_copy()."""
-    return grade_copy(course, notebook, settings, fork_servers, server_process, on_progress, is_busy).write()
-
-
 def grade_copy(
     course: Path,
     notebook: Path,
@@ -173,50 +155,6 @@ def grade_copy(
         patient_task = replace(task, settings=replace(settings, timeouts=timeouts))
         graded = _grade(patient_task, course, fork_servers, on_progress)
     return GradedCopy(course, notebook, content, graded, nbformat.reads(graded.notebooks[lab], as_version=4))
-
-
-def serve(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
-    """Answer requests, lines of JSON, each with a line of JSON; {refused} if it can't be done.
-
-    {notebook} is answered with {points, worth, words}, after a line {progress: GradingProgress} for each step;
-    {notebook, solution: an exercise} with {solution}; {notebook,
-    quiz, question} with {statements}; and {notebook, own_mark: a question, points} with {points}. Fork servers keep
-    running, so later marks need no imports.
-
-    Args:
-        server_process: A running process that can become the first fork server.
-    """
-    fork_servers: ForkServers = {}
-    copies: dict[Path, GradedCopy] = {}  # the latest of each notebook
-
-    def report(progress: GradingProgress) -> None:
-        print(json.dumps({"progress": asdict(progress)}), file=answers, flush=True)
-
-    try:
-        settings = read_course_settings(course)
-        for line in requests:
-            try:
-                request = json.loads(line)
-                notebook = Path(request["notebook"])
-                if "solution" in request:
-                    answer: dict[str, Any] = {"solution": read_solution(course, notebook, request["solution"])}
-                elif "quiz" in request:
-                    answer = {"statements": read_key(course, notebook, request["quiz"], request["question"])}
-                elif "own_mark" in request:
-                    points = save_own_mark(notebook, request["own_mark"], request["points"])
-                    answer = {"points": points}
-                    if copy := copies.get(notebook):
-                        copy.write()  # the page counts this mark, too
-                else:
-                    copies[notebook] = grade_copy(course, notebook, settings, fork_servers, server_process, report)
-                    marked = copies[notebook].write()
-                    answer = {"points": marked.points, "worth": marked.worth, "words": marked.message}
-            except GradlabError as error:
-                answer = {"refused": str(error)}
-            print(json.dumps(answer), file=answers, flush=True)
-    finally:
-        for fork_server in fork_servers.values():
-            fork_server.close()
 
 
 def _grade(

@@ -173,14 +173,13 @@ def mark(
         start_fork_server_process(1, find_course_import_groups(course, ["*" if serve else path.stem]))
     ) as server_process:
         with pause_gc():  # while the fork server imports, too
-            from autograder.classroom import self_marking
+            from autograder.classroom import copy_service, self_marking
 
         if serve:
-            self_marking.serve(course, sys.stdin, sys.stdout, server_process)
+            copy_service.serve_requests(course, sys.stdin, sys.stdout, server_process)
             return
-        copy_mark = self_marking.mark(
-            course, path.resolve(), self_marking.read_course_settings(course), {}, server_process
-        )
+        settings = self_marking.read_course_settings(course)
+        copy_mark = self_marking.grade_copy(course, path.resolve(), settings, {}, server_process).write()
     out.print(f"{copy_mark.message}. Next: open {copy_mark.page}")
 
 

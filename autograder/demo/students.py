@@ -12,7 +12,8 @@ from nbformat import NotebookNode
 
 from autograder.authoring.notebooks import build_release_notebook
 from autograder.authoring.regions import strip_markers
-from autograder.model.course import Answer, CellKind, Lab
+from autograder.model.answer import Answer
+from autograder.model.course import CellKind, Lab
 from autograder.model.metadata import read_exercise_name, read_kind
 from autograder.model.nbgrader_cells import read_worth
 from autograder.proving.workbench import compute_notebook_points

@@ -13,8 +13,8 @@ from pydantic import ValidationError
 
 from autograder.base.line_file import add_line
 from autograder.base.timestamps import format_age
-from autograder.model.course import StrictModel
 from autograder.model.marks import Mark
+from autograder.model.strict_model import StrictModel
 
 
 class GivenMark(StrictModel):

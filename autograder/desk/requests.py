@@ -8,7 +8,7 @@ from pydantic import Field
 
 from autograder.desk.marks import MAX_COMMENT
 from autograder.desk.rubric import MAX_ITEMS
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 
 class QuestionRequest(StrictModel):

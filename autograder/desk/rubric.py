@@ -16,7 +16,7 @@ from pydantic import Field, ValidationError
 from autograder.base.atomic_files import write_atomically
 from autograder.base.digest import digest
 from autograder.base.errors import GradlabError
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 MAX_ITEMS = 50
 MAX_TEXT = 2_000  # characters of an item

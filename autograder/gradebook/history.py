@@ -13,7 +13,7 @@ from pydantic import AliasChoices, ConfigDict, Field, ValidationError
 
 from autograder.base.line_file import add_line
 from autograder.gradebook.excuses import Excused
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 from autograder.model.versions import Versions
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 
 from autograder.model.assignments import AssignmentKind, get_result_kind
-from autograder.model.course import StrictModel
 from autograder.model.notes import Note
+from autograder.model.strict_model import StrictModel
 from autograder.model.term import ExcusedChecks
 from labkit.outcome import Outcome
 

@@ -13,9 +13,9 @@ from autograder.base.device import Device
 from autograder.base.digest import digest
 from autograder.examiner.time_budget import Timeouts
 from autograder.model.assignments import AssignmentKind
-from autograder.model.course import StrictModel
 from autograder.model.fingerprint import COMPANIONS, LAB, RELEASES, SHORT, SUBMISSION, collect_environment
 from autograder.model.result import GradedCell
+from autograder.model.strict_model import StrictModel
 from autograder.sandbox import Isolation, Limits, parse_isolation
 from autograder.stock.settings import get_cell_seconds
 

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 PART_NAME = re.compile(r"[a-z0-9][a-z0-9-]*")  # of a container in a network, and of a Kubernetes service
 

@@ -12,7 +12,7 @@ from pydantic import Field, ValidationError
 
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 LAUNCHES = "launches.json"
 

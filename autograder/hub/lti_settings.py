@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 USERNAME_KEY = re.compile(r"[A-Za-z0-9_]+")

@@ -15,8 +15,8 @@ from autograder.base.errors import GradlabError
 from autograder.hub.container_settings import PART_NAME, ContainerSettings
 from autograder.hub.lti_settings import LOOPBACK, LtiSettings
 from autograder.lms.roster import read_roster
-from autograder.model.course import StrictModel
 from autograder.model.settings_file import read_settings_file
+from autograder.model.strict_model import StrictModel
 
 HUB_FILE = "hub.toml"
 EXCHANGE_FOLDER = "exchange"

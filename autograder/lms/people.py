@@ -11,7 +11,7 @@ from nbgrader.api import Gradebook, Student
 from sqlalchemy import select
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 
 class Person(StrictModel):

@@ -6,13 +6,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
-
-class StrictModel(BaseModel):
-    """Immutable data; a wrong field name is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
+from autograder.model.answer import Answer
+from autograder.model.quiz_statement import QuizStatement
+from autograder.model.strict_model import StrictModel
 
 
 class StepKind(StrEnum):
@@ -77,19 +75,6 @@ class Level(StrEnum):
     EASY = "easy"
     MEDIUM = "medium"
     HARD = "hard"
-
-
-class QuizStatement(StrictModel):
-    """One statement of a quiz."""
-
-    question: str
-    """The question's name, such as q1."""
-    letter: str
-    text: str
-    """Markdown."""
-    true: bool
-    reason: str
-    """Why it's true or false, in Markdown."""
 
 
 class AnotherWay(StrictModel):
@@ -165,37 +150,6 @@ class Promise(StrictModel):
     """The ids of the checks that notice if an answer breaks it."""
 
 
-class AnswerKind(StrEnum):
-    """What an answer is kept for, by the first word of its header."""
-
-    RIGHT = "right"
-    WRONG = "wrong"
-    LIAR = "liar"  # computes without the demanded technique, and redefines the probes to claim it
-
-
-class Answer(StrictModel):
-    """A right, wrong or lying solution of an exercise, kept with the lab."""
-
-    exercise: str
-    kind: AnswerKind
-    label: str
-    source: str
-    path: Path
-    line: int
-    fails: tuple[str, ...] = ()
-    """The ids of exactly the checks that fail."""
-    raises: str = ""
-    """The type of the exception that may make them fail; empty if an exception would prove nothing."""
-
-    @property
-    def right(self) -> bool:
-        return self.kind is AnswerKind.RIGHT
-
-    @property
-    def liar(self) -> bool:
-        return self.kind is AnswerKind.LIAR
-
-
 class Exercise(StrictModel):
     """One thing that a student writes."""
 
@@ -212,7 +166,7 @@ class Exercise(StrictModel):
     parameters: tuple[str, ...] = ()
     """The parameters of the function or class that it defines."""
     answers: tuple[Answer, ...] = ()
-    equivalent: dict[str, str] = {}
+    equivalent: dict[str, str] = Field(default_factory=dict)
     """Mutants that no check can tell from the solution, with the reason."""
 
     @property
@@ -285,5 +239,5 @@ class Course(StrictModel):
     labs: tuple[LabEntry, ...]
     about: str = ""
     """What it does for a student, in a sentence or two."""
-    further: dict[str, tuple[str, ...]] = {}
+    further: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """The further exercises of each lab that earn points this term, from term.toml."""

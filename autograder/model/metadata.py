@@ -11,8 +11,10 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.base.errors import GradlabError
-from autograder.model.course import AnotherWay, Cell, CellKind, Check, Lab, Level, QuizStatement, StrictModel
+from autograder.model.course import AnotherWay, Cell, CellKind, Check, Lab, Level
 from autograder.model.nbgrader_cells import read_nbgrader_metadata
+from autograder.model.quiz_statement import QuizStatement
+from autograder.model.strict_model import StrictModel
 
 KEY = "gradlab"
 NAMED = tuple(kind for kind in CellKind if kind.traits.named)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import StrEnum
 
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 
 class NoteKind(StrEnum):

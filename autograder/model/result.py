@@ -11,9 +11,9 @@ from typing import Any, Literal
 from pydantic import Field, model_validator
 
 from autograder.model.assignments import AssignmentKind, get_result_kind
-from autograder.model.course import StrictModel
 from autograder.model.notes import Note
 from autograder.model.result_upgrade import upgrade_result
+from autograder.model.strict_model import StrictModel
 from autograder.model.versions import Versions
 from labkit.outcome import Outcome
 

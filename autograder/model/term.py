@@ -17,8 +17,8 @@ import tomlkit
 from pydantic import AfterValidator, Field
 
 from autograder.base.atomic_files import write_atomically
-from autograder.model.course import StrictModel
 from autograder.model.settings_file import read_settings_file
+from autograder.model.strict_model import StrictModel
 
 FIX = "correct it; docs/settings.md lists the keys"
 TERM_FILE = "term.toml"

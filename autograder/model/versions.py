@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from autograder.model.course import StrictModel
+from autograder.model.strict_model import StrictModel
 
 
 class Versions(StrictModel):

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from autograder.model.course import Answer
+from autograder.model.answer import Answer
 
 FAILS = re.compile(r"\s+fails=\S*")
 HEADER = "# %% wrong "

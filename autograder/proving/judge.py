@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from autograder.base.errors import format_problem
-from autograder.model.course import Answer, Exercise, Lab
+from autograder.model.answer import Answer
+from autograder.model.course import Exercise, Lab
 from autograder.proving.answer_result import AnswerResult
 from labkit.outcome import Blame, Outcome
 

@@ -8,8 +8,9 @@ from typing import Any
 from markupsafe import Markup
 
 from autograder.gradebook.submission_result import GradedCellResult
-from autograder.model.course import AnotherWay, CellKind, QuizStatement
+from autograder.model.course import AnotherWay, CellKind
 from autograder.model.metadata import CellMetadata, get_cell_name, make_cell_name, read_cell_metadata, read_kind
+from autograder.model.quiz_statement import QuizStatement
 from autograder.rendering.prose import render_prose
 from labkit.quiz_source import parse_letters
 

@@ -19,8 +19,8 @@ from traitlets.config import Config
 from autograder.base.errors import GradlabError
 from autograder.intake.submitted_cells import find_defined_names
 from autograder.model.assignments import list_source_notebooks
-from autograder.model.course import StrictModel
 from autograder.model.nbgrader_cells import is_kept, read_grade_id
+from autograder.model.strict_model import StrictModel
 from autograder.stock.settings import find_skipped_cells, get_cell_key, get_cell_limits
 
 if TYPE_CHECKING:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from autograder.authoring.titles import find_title
-from autograder.model.course import Cell, CellKind, Lab, QuizStatement
+from autograder.model.course import Cell, CellKind, Lab
+from autograder.model.quiz_statement import QuizStatement
 
 STATEMENT = QuizStatement(question="q1", letter="a", text="It is.", true=True, reason="So.")
 

@@ -11,7 +11,8 @@ import nbformat
 import pytest
 
 from autograder.authoring.course_folder import build_course, read_course, read_labs
-from autograder.classroom.self_marking import mark, read_course_settings, serve
+from autograder.classroom.copy_service import serve_requests
+from autograder.classroom.self_marking import grade_copy, read_course_settings
 from autograder.demo.students import fill_notebook
 from autograder.forkserver.server_process import start_fork_server_process
 from autograder.workers.task_grading import ForkServers
@@ -48,7 +49,7 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
         copies[name].write_bytes(content)
     (tmp_path / "blocked" / ".gradlab").write_text("a file where the pages belong")
     output = io.StringIO()
-    serve(
+    serve_requests(
         small_course,
         [json.dumps({"notebook": str(path)}) for path in copies.values()],
         output,
@@ -69,7 +70,7 @@ def test_each_step_of_a_mark_is_reported_once_under_a_name_that_the_student_know
     copy.parent.mkdir()
     copy.write_bytes((small_course / "release" / LAB / f"{LAB}.ipynb").read_bytes())
     output = io.StringIO()
-    serve(small_course, [json.dumps({"notebook": str(copy)})], output, start_fork_server_process(1, ()))
+    serve_requests(small_course, [json.dumps({"notebook": str(copy)})], output, start_fork_server_process(1, ()))
     *steps, answer = [json.loads(line) for line in output.getvalue().splitlines()]
     code = [cell for cell in json.loads(copy.read_text())["cells"] if cell["cell_type"] == "code"]
     progress = [step["progress"] for step in steps]
@@ -109,7 +110,7 @@ def test_a_right_answer_gets_more_time_on_a_busy_machine(
     settings = replace(settings, timeouts=replace(settings.timeouts, check=1.0))
     fork_servers: ForkServers = {}
     try:
-        marked = mark(small_course, copy, settings, fork_servers, is_busy=lambda: is_busy)
+        marked = grade_copy(small_course, copy, settings, fork_servers, is_busy=lambda: is_busy).write()
     finally:
         for server in fork_servers.values():
             server.close()
@@ -146,7 +147,7 @@ def test_a_cell_that_was_stopped_is_left_out_and_a_students_own_mark_counts_ever
             yield json.dumps(each)
             pages.append(html.unescape(get_page_path(copy).read_text()))
 
-    serve(small_course, send(), output, start_fork_server_process(1, ()))
+    serve_requests(small_course, send(), output, start_fork_server_process(1, ()))
     lines = [json.loads(line) for line in output.getvalue().splitlines()]
     first, own, again = [line for line in lines if "progress" not in line]
     steps = [line["progress"] for line in lines if "progress" in line]
