@@ -10,6 +10,7 @@ from typing import Any
 
 from labext.class_submission import find_class, read_submission_state
 from labext.exchange_client import ExchangeRefusal
+from labext.nbgrader_exchange import open_exchange
 from labext.workspace import Workspace
 from labkit.lab_progress import LabProgress
 from labkit.notebook_progress import StartPage, parse_progress, read_progress, read_start_page
@@ -50,11 +51,9 @@ def read_offered_courses(workspace: Workspace) -> OfferedCourses:
     """Read what the class's exchange offers, and copy new feedback pages."""
     if workspace.course is not None:  # the course here marks the labs itself
         return OfferedCourses()
-    try:
-        from nbgrader.exchange import ExchangeFactory
-    except ImportError:  # a student at home may have only labkit
+    exchange = open_exchange(workspace)
+    if exchange is None:
         return OfferedCourses()
-    exchange = ExchangeFactory(config=workspace.config).exchange(config=workspace.config)
     mirror, problem = getattr(exchange, "mirror", None), ""  # of HubExchange
     if mirror:
         try:
@@ -75,8 +74,10 @@ def _iter_labs(workspace: Workspace, course: str, outbound: Path, mirror: Any) -
     """Yield the labs that the student has got or can get, in order."""
     folder = workspace.get_class_folder(course)
     place = folder.relative_to(workspace.root)
-    fetched = {Path(lab.path).parent.name: lab for lab in read_progress(folder)}
     offered = {path.name for path in outbound.iterdir() if path.is_dir() and not path.name.startswith(".")}
+    # First, since marks arrive with them.
+    offers = {name: _read_offer(workspace, folder / name / f"{name}.ipynb", course, mirror) for name in offered}
+    fetched = {Path(lab.path).parent.name: lab for lab in read_progress(folder)}
     for name in sorted(fetched.keys() | offered):
         with contextlib.suppress(*DAMAGED):  # a lab that can't be shown doesn't hide the others
             if lab := fetched.get(name):
@@ -84,8 +85,7 @@ def _iter_labs(workspace: Workspace, course: str, outbound: Path, mirror: Any) -
             else:
                 path = (place / name / f"{name}.ipynb").as_posix() if (folder / name).is_dir() else ""
                 data = replace(_read_released_lab(outbound / name), path=path).as_dict()
-            offer = _read_offer(workspace, folder / name / f"{name}.ipynb", course, mirror) if name in offered else None
-            yield data | {"course": course, "offer": offer}
+            yield data | {"course": course, "offer": offers.get(name)}
 
 
 def _read_offer(workspace: Workspace, notebook: Path, course: str, mirror: Any) -> dict[str, Any]:

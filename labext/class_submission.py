@@ -11,22 +11,22 @@ import functools
 import html
 import os
 import re
-import sys
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from labext.exchange_client import ExchangeRefusal
+from labext.nbgrader_exchange import ExchangeFailure, open_exchange, run_exchange
 from labext.workspace import Workspace
-from labkit.mark_file import get_page_path
+from labkit.mark_file import get_marks_path, get_page_path
 
-UNEXPLAINED = "nbgrader gave no reason. Try again, or run nbgrader submit in a terminal."
-ERROR = re.compile(r"^\[[^]]*\| (?:ERROR|CRITICAL)\] (.+)$", re.MULTILINE)  # as nbgrader logs
 WAIT_SECONDS = 60.0
-POLL_SECONDS = 0.3
+# Between two looks at the page: a share of the time so far, so a quick mark isn't kept waiting.
+LOOK_SHARE, MIN_LOOK, MAX_LOOK = 0.1, 0.1, 1.0
 MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
+MARKS = re.compile(r'<meta name="gradlab-marks" content="([^"<>]*)">')  # by exercise, as JSON
 UNMARKED = re.compile(r'<meta name="gradlab-unmarked" content="([^"<>]{1,300})">')  # it waits to be marked, or won't be
 ASK = (
     "Submit this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
@@ -47,32 +47,25 @@ class ClassExchange:
     course: str
     exchange: Path
     cache: Path
-    root: Path
-    """The folder that JupyterLab shows."""
-    runs_config: bool
-    """See Workspace.runs_config."""
+    submit: Callable[[], None]
+    """Submits the lab. Raises ExchangeFailure or OSError."""
     fetch_pages: Callable[[], None] | None = None
     """Copies new feedback pages into `exchange`, if that's only a mirror of the real exchange."""
 
 
 def find_class(notebook: Path, workspace: Workspace) -> ClassExchange | None:
     """Find the class. None if no exchange offers the lab, or the notebook isn't where nbgrader fetches labs to."""
-    try:
-        from nbgrader.exchange import ExchangeFactory
-    except ImportError:  # a student at home may have only labkit
-        return None
     course, lab = workspace.find_class_course(notebook.parent), notebook.stem
-    if not course or lab != notebook.parent.name:
+    exchange = open_exchange(workspace) if course and lab == notebook.parent.name else None
+    if exchange is None:
         return None
-    exchange = ExchangeFactory(config=workspace.config).exchange(config=workspace.config)
     mirror = getattr(exchange, "mirror", None)  # of HubExchange
     target = ClassExchange(
         lab,
         course,
         Path(exchange.root),
         Path(exchange.cache),
-        workspace.root,
-        workspace.runs_config,
+        functools.partial(run_exchange, "submit", workspace, course, lab),
         functools.partial(mirror.fetch_pages, course, lab) if mirror else None,
     )
     offered = target.exchange / course / "outbound" / target.lab
@@ -89,24 +82,14 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
         SubmissionError: If nbgrader doesn't submit it.
     """
     before = set(_list_cached(target))
-    places = {"root": target.exchange, "cache": target.cache, "assignment_dir": target.root}
-    options = [f"--course={target.course}", *(f"--Exchange.{name}={place}" for name, place in places.items())]
-    with tempfile.TemporaryDirectory() as empty:
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-P", "-m", "nbgrader", "submit", target.lab, *options),
-            cwd=target.root
-            if target.runs_config
-            else empty,  # nbgrader runs the configuration in its working directory
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-        )
-        output, _ = await process.communicate()
+    try:
+        await asyncio.to_thread(target.submit)
+    except (ExchangeFailure, OSError) as error:
+        raise SubmissionError(str(error)) from None
     new = sorted(set(_list_cached(target)) - before)
-    if process.returncode or not new:
-        reason = ERROR.search(output.decode(errors="replace"))
-        raise SubmissionError(reason[1] if reason else UNEXPLAINED)
     page = _get_page_path(target, new[-1])
-    for _ in range(int(wait / POLL_SECONDS) + 1):
+    start = monotonic()
+    while True:
         if target.fetch_pages:
             with contextlib.suppress(ExchangeRefusal):  # the exchange may be starting again
                 await asyncio.to_thread(target.fetch_pages)
@@ -116,8 +99,9 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
                 return {"words": f"Submitted. {state.reason}", "marked": False}
             words = f"Submitted, and marked: {state.mark}" if state.mark else "Submitted, and marked."
             return {"words": words, "marked": True}
-        await asyncio.sleep(POLL_SECONDS)
-    return {"words": LATER, "marked": False}
+        if (waited := monotonic() - start) > wait:
+            return {"words": LATER, "marked": False}
+        await asyncio.sleep(min(max(waited * LOOK_SHARE, MIN_LOOK), MAX_LOOK))
 
 
 @dataclass(frozen=True)
@@ -146,15 +130,22 @@ def read_submission_state(target: ClassExchange, notebook: Path) -> SubmissionSt
 
 
 def _keep_page(page: Path, notebook: Path) -> SubmissionState:
-    """Read a feedback page, and keep it where a mark's page is, unless it only says why there's no mark."""
+    """Read a feedback page, and keep it and its marks where a mark's are, unless it only says why there's no mark."""
     text = page.read_text(encoding="utf-8")
     if reason := UNMARKED.search(text):
         return SubmissionState(reason=html.unescape(reason[1]))
     kept_page = get_page_path(notebook)
     kept_page.parent.mkdir(exist_ok=True)
     kept_page.write_text(text, encoding="utf-8")
+    get_marks_path(notebook).write_text(find_page_marks(text), encoding="utf-8")
     mark = MARK.search(text)
     return SubmissionState(has_mark=True, mark=mark[1] if mark else "")
+
+
+def find_page_marks(page: str) -> str:
+    """Return the marks on a feedback page, as JSON by exercise."""
+    marks = MARKS.search(page)
+    return html.unescape(marks[1]) if marks else "{}"
 
 
 def _list_cached(target: ClassExchange) -> list[Path]:

@@ -6,17 +6,16 @@ The course's home fetches labs here. A link of a learning management system lead
 from __future__ import annotations
 
 import asyncio
-import copy
 import re
 import shutil
 from datetime import datetime
-from typing import Any
 from urllib.parse import quote
 
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
+from labext.nbgrader_exchange import ExchangeFailure, open_exchange, run_exchange
 from labext.served_pages import refuse_parts_of_pages
 from labext.workspace import Workspace
 
@@ -106,24 +105,13 @@ def fetch_lab(workspace: Workspace, course: str, lab: str) -> None:
 
     Files that are there stay unchanged.
     """
-    try:
-        from nbgrader.auth import Authenticator
-        from nbgrader.coursedir import CourseDirectory
-        from nbgrader.exchange import ExchangeError, ExchangeFactory
-    except ImportError:  # a student at home may have only labkit
-        raise LabFetchError(f"{lab} isn't in this folder") from None
+    if open_exchange(workspace) is None:
+        raise LabFetchError(f"{lab} isn't in this folder")
     if not course:
         raise LabFetchError(f"{lab} isn't in this folder, and this server belongs to no class or to several")
-    config: Any = copy.deepcopy(workspace.config)
-    config.CourseDirectory.course_id, config.CourseDirectory.assignment_id = course, lab
-    config.Exchange.assignment_dir = str(workspace.root)
-    config.ExchangeFetchAssignment.replace_missing_files = True
-    kind = ExchangeFactory(config=config).fetch_assignment
     try:
-        kind(
-            coursedir=CourseDirectory(config=config), authenticator=Authenticator(config=config), config=config
-        ).start()
-    except ExchangeError as error:
+        run_exchange("fetch_assignment", workspace, course, lab)
+    except ExchangeFailure as error:
         is_missing = str(error).startswith("Assignment not found")
         raise LabFetchError(f"{lab} isn't released yet" if is_missing else str(error)) from None
     except OSError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,10 @@ from autograder.model.assignments import require_source
 from autograder.model.course import CellKind
 from autograder.model.metadata import CellMetadata, read_cell_metadata
 from autograder.rendering.prose import render_prose
-from autograder.reports.exercise_cells import find_another_way, is_blank, read_letters
-from autograder.reports.student_view import ShownCheck, build_student_view
-from labkit.lab_progress import HiddenFinding, WorkItem, WorkKind, WorkState
+from autograder.reports.exercise_cells import is_blank, read_letters
+from autograder.reports.exercise_marks import build_exercise_marks
+from autograder.reports.student_view import build_student_view
+from labkit.lab_progress import WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, get_marks_path, read_marks
 from labkit.notebook_progress import digest_sources, parse_progress
 from labkit.untrusted_json import DAMAGED, read_object
@@ -50,26 +51,13 @@ def build_marks(
     except DAMAGED:
         return {}
     view = build_student_view(result.exercises, is_own_copy=True)
-    marks = select_own_marks(content, before)
-    for exercise in result.exercises:
-        if exercise.points is None or exercise.by_hand or exercise.name not in sources:
-            continue
-        other = find_another_way(notebook, exercise)
-        marks[exercise.name] = ExerciseMark(
-            sources[exercise.name],
-            exercise.points,
-            tuple(
-                HiddenFinding(c.label, c.passed, _describe_finding(c), c.hints) for c in view[exercise.name] if c.hidden
-            ),
-            other.source if other else "",
-            _count_tries(exercise, sources[exercise.name], before.get(exercise.name)),
-        )
-    return marks
-
-
-def _describe_finding(check: ShownCheck) -> str:
-    expected = f"expected: {check.expected}" if check.expected else ""
-    return "\n".join(filter(None, (check.unearned, check.seen, expected)))
+    by_checks = [exercise for exercise in result.exercises if not exercise.by_hand]
+    marks = build_exercise_marks(by_checks, view, notebook, sources)
+    for exercise in by_checks:
+        if mark := marks.get(exercise.name):
+            tries = _count_tries(exercise, mark.source, before.get(exercise.name))
+            marks[exercise.name] = replace(mark, tries=tries)
+    return select_own_marks(content, before) | marks
 
 
 def select_own_marks(content: bytes, marks: Mapping[str, ExerciseMark]) -> dict[str, ExerciseMark]:

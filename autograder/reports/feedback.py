@@ -34,6 +34,7 @@ from autograder.reports.exercise_cells import (
     read_letters,
     render_question,
 )
+from autograder.reports.exercise_marks import format_page_marks
 from autograder.reports.page_templates import render_template
 from autograder.reports.standing import format_duration
 from autograder.reports.stock_cells import group_stock_cells, select_notebook
@@ -159,9 +160,12 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         # Of an unchanged answer, only the cells that the student added below it say anything.
         cells, others = {e.name: render_student_cells(notebook, e)[e.name in blank :] for e in result.exercises}, []
     shows_all = tell == "all"  # a quiz's key, or another answer, would reveal the rest
+    view = build_student_view(whole.exercises, tell, options.is_own_copy)
+    told = result.model_copy(update={"exercises": tuple(e for e in result.exercises if not hidden_points[e.name])})
     values = {
         "title": read_title(notebook) or result.lab,
-        "checks": build_student_view(whole.exercises, tell, options.is_own_copy),
+        "marks": format_page_marks(told, view, notebook, tell),
+        "checks": view,
         "cells": cells,
         "other_cells": [render_cell(cell) for cell in others],
         "questions": {e.name: render_question(notebook, e) for e in result.exercises if e.by_hand},

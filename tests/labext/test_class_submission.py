@@ -3,6 +3,7 @@
 import asyncio
 import json
 import shutil
+from html import escape
 from pathlib import Path
 from threading import Thread
 
@@ -12,11 +13,12 @@ from autograder.exchange.inbox import Inbox
 from autograder.reports.notice_page import render_notice_page
 from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
 from labext.workspace import Workspace
-from labkit.mark_file import get_page_path
+from labkit.mark_file import get_page_path, read_marks
 from tests.waiting import wait_until
 
 LAB = "01_squares"
-PAGE = '<meta name="gradlab-mark" content="1.5 of 2 points"><p>your page'
+MARKS = '{"sum_of_squares": {"source": "d1", "points": 1.5}}'
+PAGE = f'<meta name="gradlab-mark" content="1.5 of 2 points"><meta name="gradlab-marks" content="{escape(MARKS)}">your page'
 
 
 @pytest.fixture
@@ -56,7 +58,7 @@ def answer_next_submission(student: Path, page: Path, text: str = PAGE) -> Threa
 
 @pytest.mark.slow
 def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in its own process, twice."""
+    """Slow: imports nbgrader, and submits twice."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
@@ -65,6 +67,7 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     watching.join()
     assert reply == {"words": "Submitted, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
+    assert read_marks(notebook)["sum_of_squares"].points == 1.5
     (arrival,) = open_student_inbox(student).iter_arrivals([LAB])
     assert json.loads((arrival.folder / f"{LAB}.ipynb").read_text())["metadata"]["gradlab"]["lab"] == LAB
     assert asyncio.run(submit_notebook(to, notebook, wait=0.1)) == {"words": LATER, "marked": False}
@@ -74,7 +77,7 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
 def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_last_mark(
     student: Path, tmp_path: Path
 ) -> None:
-    """Slow: nbgrader submits in its own process."""
+    """Slow: see above."""
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
@@ -91,7 +94,7 @@ def test_a_waiting_or_unmarked_submission_is_reported_and_keeps_the_page_of_the_
 
 @pytest.mark.slow
 def test_a_refusal_of_the_exchange_is_shown_in_its_own_words(student: Path) -> None:
-    """Slow: nbgrader submits in its own process."""
+    """Slow: see above."""
     to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
     assert to is not None
     shutil.rmtree(student.parent / "exchange" / "gradlab" / "inbound")
@@ -107,7 +110,7 @@ def test_without_an_exchange_that_offers_the_lab_there_is_no_class(student: Path
 
 @pytest.mark.slow
 def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_path: Path) -> None:
-    """Slow: nbgrader submits in its own process."""
+    """Slow: see above."""
     trace, student_folder = tmp_path / "it_ran", tmp_path / "own"
     student_folder.mkdir()
     (student / "nbgrader_config.py").rename(student_folder / "nbgrader_config.py")
@@ -117,7 +120,7 @@ def test_nbgrader_runs_no_file_of_a_folder_that_others_write(student: Path, tmp_
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("JUPYTER_CONFIG_DIR", str(student_folder))
         to = find_class(student / LAB / f"{LAB}.ipynb", Workspace(student))
-        assert to is not None and not to.runs_config
+        assert to is not None and not Workspace(student).runs_config
         assert asyncio.run(submit_notebook(to, student / LAB / f"{LAB}.ipynb", wait=0.1)) == {
             "words": LATER,
             "marked": False,
