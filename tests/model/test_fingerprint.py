@@ -43,6 +43,7 @@ HARMLESS = {
     "labkit/panel_notice.py",
     "labkit/points.py",
     "labkit/quiz_source.py",
+    "labkit/value_table.py",
     "labkit/verdict.py",
     "labkit/verdict_summary.py",
 }
