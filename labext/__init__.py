@@ -16,7 +16,7 @@ def _jupyter_server_extension_points() -> list[dict[str, str]]:
 def _load_jupyter_server_extension(server: Any) -> None:
     """Limit what the server's contents, kernels and pages may do, and add the handlers of the course panel."""
     from labext.contents import protect_contents
-    from labext.formgrader import protect_formgrader
+    from labext.formgrader import add_links, protect_formgrader
     from labext.handlers import add_handlers
     from labext.kernels import protect_kernels
     from labext.served_pages import protect_pages
@@ -29,6 +29,7 @@ def _load_jupyter_server_extension(server: Any) -> None:
     workspace = find_workspace(Path(folder), server.config.Gradlab.get("courses", ()))
     protect_pages(workspace)
     protect_formgrader(workspace)
+    add_links(server.web_app)
     add_handlers(server.web_app, workspace)
     # Jupyter Notebook doesn't open with the course panel, so it shows the start page instead of the file list.
     if server.default_url == f"{server.base_url}tree" and (Path(folder) / START).is_file():

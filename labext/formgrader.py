@@ -1,16 +1,43 @@
-"""Limits on nbgrader's formgrader in the server that an instructor is logged in to."""
+"""Limits on nbgrader's formgrader in the server that an instructor is logged in to, and links that work there."""
 
 from __future__ import annotations
 
 import contextlib
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
+from jupyter_server.base.handlers import JupyterHandler
+from jupyter_server.utils import url_path_join
 from markupsafe import escape
 from tornado import web
 
 from labext.served_pages import POLICY, refuse_parts_of_pages
 from labext.workspace import CONFIG, Workspace, can_configure
+
+VIEWS = ("/notebooks/", "/edit/", "/tree/")  # of the script, for the classic notebook
+LAB_VIEW = "/lab/tree/"
+
+
+class LinksHandler(JupyterHandler):
+    """GET: nbgrader's script that links to files. Its own links leave out the prefix that a server has on a hub."""
+
+    @web.authenticated
+    def get(self) -> None:
+        from nbgrader.server_extensions.formgrader.handlers import static_path
+
+        script = Path(static_path, "js", "utils.js").read_text(encoding="utf-8")
+        shows_notebooks = self.settings["default_url"].startswith(f"{self.base_url}tree")
+        for view in VIEWS:
+            script = script.replace(f'"{view}"', f'base_url + "{view if shows_notebooks else LAB_VIEW}"')
+        self.set_header("Content-Type", "text/javascript; charset=utf-8")
+        self.finish(script)
+
+
+def add_links(app: Any) -> None:
+    """Answer for the script before nbgrader does, whose extension is loaded later."""
+    path = url_path_join(app.settings["base_url"], "formgrader", "static", "js", "utils.js")
+    app.add_handlers(".*$", [(path, LinksHandler)])
 
 
 def protect_formgrader(workspace: Workspace) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import labext
 from autograder.base.event_log import PLACE
 from autograder.desk import EXCHANGE_HEALTH
 from autograder.hub.logs import get_event_log
@@ -19,6 +20,7 @@ PROXY_PID = "jupyterhub-proxy.pid"  # in the hub's folder
 NOBODY = "nobody"  # the system user of what needs nothing but its token
 CULL_SECONDS = 300  # how often it looks; less if a server may be idle for less
 PYTHON = (sys.executable, "-P")  # imports this environment's packages, whatever a course's or student's folder contains
+TEACHER_CONFIG = Path(str(labext.__file__)).parent / "etc" / "teacher"
 JUPYTER = ("JUPYTER_PATH", "JUPYTER_CONFIG_PATH")
 # Commands of this environment come first, and folders that only root can read don't come at all.
 COMMAND_PATH = os.pathsep.join([str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"])
@@ -110,6 +112,7 @@ def _build_watch(hub: Hub, course: HubCourse) -> dict[str, Any]:
 def _build_teaching_service(hub: Hub, course: HubCourse, address: str) -> dict[str, Any]:
     """Build the service in which teachers work in the course's folder: JupyterLab, the desk and the formgrader."""
     variables = build_jupyter_environment(course.folder, instructor=True)
+    variables["JUPYTER_CONFIG_PATH"] = os.pathsep.join([str(TEACHER_CONFIG), variables["JUPYTER_CONFIG_PATH"]])
     return {
         "name": get_teaching_service(course.name),
         "url": address,

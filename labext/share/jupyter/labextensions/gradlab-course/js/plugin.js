@@ -13,6 +13,7 @@ import { makePanel } from './panel.js';
 import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes } from './quiz.js';
+import { addTeachersPages } from './teachers_pages.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
 export const NAMES = [
@@ -232,6 +233,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   });
   for (const command of ['gradlab:show-course', 'gradlab:show-panel']) palette?.addItem({ command, category: 'Course' });
   launcher?.add({ command: 'gradlab:show-course', args: { launcher: true }, category: 'Notebook', rank: -1 });
+  addTeachersPages(app, modules, palette, launcher);
 
   draw();
   Promise.all([readCourse(), app.restored]).then(() => {
