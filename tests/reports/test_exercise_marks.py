@@ -57,7 +57,7 @@ def test_an_answer_that_a_person_still_has_to_mark_has_none(notebook: nbformat.N
     assert list(read_page_marks(grade(VISIBLE), notebook, "all")) == ["total"]
 
 
-def test_what_a_page_keeps_back_is_not_in_its_marks(notebook: nbformat.NotebookNode) -> None:
+def test_findings_that_a_page_keeps_back_are_not_in_its_marks(notebook: nbformat.NotebookNode) -> None:
     assert read_page_marks(grade(VISIBLE, HIDDEN), notebook, "points")["total"]["hidden"] == []
     assert read_page_marks(grade(VISIBLE, HIDDEN), notebook, "visible") == {}
     assert list(read_page_marks(grade(VISIBLE), notebook, "visible")) == ["total"]

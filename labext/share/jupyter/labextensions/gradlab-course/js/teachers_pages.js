@@ -1,7 +1,7 @@
 // The pages of a teacher on a hub, in browser tabs of their own: a hub allows no page inside another one.
 
 const CATEGORY = 'Teaching'; // of the launcher's cards
-// nbgrader's menu shows a command by its id, whoever adds it.
+// nbgrader's menu shows a command by its id, even if another plugin adds it.
 const PAGES = [
   { id: 'gradlab:open-desk', label: 'Desk', caption: 'Read and mark written answers', path: 'gradlab/desk/', icon: 'editIcon' },
   { id: 'nbgrader:open-formgrader', label: 'Formgrader', caption: 'Release labs, and manage submissions', path: 'formgrader', icon: 'listIcon' },
