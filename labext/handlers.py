@@ -8,25 +8,22 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from jupyter_server.base.handlers import APIHandler, JupyterHandler
+from jupyter_server.base.handlers import APIHandler
 from jupyter_server.utils import url_path_join
 from tornado import web
 
 from labext.class_labs import read_offered_courses
 from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
+from labext.feedback_page import PageHandler
 from labext.grader_process import GraderProcess, GraderUnavailable
 from labext.lab_page import LabPageHandler
 from labext.workspace import Workspace
 from labkit.lab_progress import WorkState
-from labkit.mark_file import get_page_path, read_marks
+from labkit.mark_file import read_marks
 from labkit.notebook_progress import GLOSSARY, START, parse_progress, read_progress, read_start_page
 from labkit.untrusted_json import DAMAGED
 
 MAX_BYTES = 20_000_000  # of a notebook sent by the browser
-PAGE_POLICY = (
-    "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; "
-    "sandbox allow-same-origin"  # no scripts; the extension sets the page's color scheme from outside
-)
 NOT_YOURS = "You can only mark your own copy of a lab: LAB/LAB.ipynb in JupyterLab's top folder."
 
 
@@ -213,23 +210,6 @@ class QuizKeyHandler(OwnCopyHandler):
         body = _read_request(self)
         quiz, question = str(body.get("exercise", "")), str(body.get("question", ""))
         self.finish(await self.ask_grader(body, quiz=quiz, question=question))
-
-
-class PageHandler(JupyterHandler):
-    """GET page/PATH: the feedback page of the notebook at this path."""
-
-    def initialize(self, workspace: Workspace) -> None:
-        self.workspace = workspace
-
-    @web.authenticated
-    def get(self, path: str) -> None:
-        own_copy = self.workspace.find_own_copy(path)
-        page = get_page_path(own_copy) if own_copy else None
-        if page is None or page.is_symlink() or not page.is_file():
-            raise web.HTTPError(404, "this notebook hasn't been marked yet")
-        self.set_header("Content-Type", "text/html; charset=utf-8")
-        self.set_header("Content-Security-Policy", PAGE_POLICY)
-        self.finish(page.read_text(encoding="utf-8"))
 
 
 def _read_change_time(path: Path) -> float:

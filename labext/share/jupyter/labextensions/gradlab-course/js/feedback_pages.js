@@ -3,14 +3,15 @@
 const WIDE = 1100; // pixels: a notebook this wide has room for a page next to it
 
 export class FeedbackPages {
-  /** pageOf: returns the address of the page of the notebook at a path. goTo: goes to an exercise of that notebook. */
-  constructor(app, tracker, modules, tabs, pageOf, goTo) {
+  /** pageOf: returns the address of the page of the notebook at a path. goTo: goes to an exercise of that notebook. showMarks: called when a page has loaded, since newer marks arrive with it. */
+  constructor(app, tracker, modules, tabs, pageOf, goTo, showMarks) {
     this.app = app;
     this.tracker = tracker;
     this.modules = modules['@jupyterlab/apputils'];
     this.tabs = tabs;
     this.pageOf = pageOf;
     this.goTo = goTo;
+    this.showMarks = showMarks;
     this.open = new Map(); // a lab's page by its notebook's path, while it is open
   }
 
@@ -67,6 +68,7 @@ export class FeedbackPages {
       this.forwardKeys(frame.contentDocument);
       if (page.isWanted && page.node.contains(document.activeElement)) this.focusTitle(frame.contentDocument);
       page.isWanted = false;
+      this.showMarks();
     });
     const page = new MainAreaWidget({ content });
     page.id = `gradlab-page-${path}`;

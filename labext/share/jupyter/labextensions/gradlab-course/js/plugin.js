@@ -56,7 +56,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   const tabs = new BrowserTabs(modules['@jupyterlab/coreutils']);
   const announceChange = () => tabs.news.announce('changed');
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils'], announceChange);
-  const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name));
+  const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name), () => readOpen());
 
   const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
   const leadOut = action => (...facts) => {
