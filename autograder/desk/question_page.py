@@ -28,7 +28,7 @@ from autograder.gradebook.notebook_file import read_lab_title
 from autograder.gradebook.result_documents import load_document
 from autograder.intake.cell_origin import digest_answer
 from autograder.rendering.prose import limit_page
-from autograder.reports.student_cells import ShownCell, render_cell
+from autograder.reports.student_cells import ShownCell, render_answer
 from labkit.outcome import Outcome
 
 MAX_COMMENTS = 30
@@ -149,7 +149,7 @@ def _build_answer(
 
 def _render_cells(cells: Sequence[Any]) -> list[ShownCell]:
     with limit_page():  # a budget for each answer, so none uses up the others' time
-        return [render_cell(cell) for cell in cells]
+        return render_answer(cells)
 
 
 def _read_checks(desk: Desk, address: CellAddress, student: str, cell_id: str) -> Sequence[Outcome]:

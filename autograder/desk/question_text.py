@@ -17,7 +17,7 @@ from autograder.rendering.prose import render_prose
 def render_question_and_solution(
     cells: Sequence[Any], address: CellAddress, answer_name: str, config: Any
 ) -> tuple[Markup, Markup]:
-    """Render the text before the answer, and the worked solution.
+    """Render the question, which is the text before the answer unless the answer's cell has one, and the solution.
 
     Args:
         cells: The cells of the source notebook.
@@ -34,7 +34,7 @@ def render_question_and_solution(
         if name == address.cell and not is_solution(cell):
             return question, Markup().join(solutions)
         if name == answer_name:
-            return question, _render_solution(cell, config)
+            return _render_own_question(cell, config) or question, _render_solution(cell, config)
         if is_solution(cell):
             solutions.append(_render_solution(cell, config))
         elif is_grade(cell):
@@ -42,6 +42,13 @@ def render_question_and_solution(
         elif cell.cell_type == "markdown" and not is_task(cell):
             question = render_prose(cell.source, cell.get("attachments"))
     return question, Markup().join(solutions)
+
+
+def _render_own_question(cell: Any, config: Any) -> Markup:
+    """Render the question in a text that also has the solution, between markers."""
+    text, solutions = _compile_region("ClearSolutions", "solution", config).subn("", cell.source)
+    is_text = cell.cell_type == "markdown" and solutions and text.strip()
+    return render_prose(text, cell.get("attachments")) if is_text else Markup()
 
 
 def _render_solution(cell: Any, config: Any) -> Markup:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -14,11 +15,15 @@ from autograder.model.quiz_statement import QuizStatement
 from autograder.rendering.prose import render_prose
 from labkit.quiz_source import parse_letters
 
+WRITE_HERE = re.compile(r"^\*[^*\n]+\*$", re.MULTILINE)  # says where to write, in the words of any version
 WRITTEN = (CellKind.EXERCISE, CellKind.QUESTION)
 
 
 def render_question(notebook: Any, result: GradedCellResult) -> Markup:
-    """Render what a question in words asks: the text before its answer."""
+    """Render what a question in words asks: the text that its cell had at first, or the one before its answer."""
+    _, metadata = _find_exercise_cell(notebook, result.name, (CellKind.QUESTION,))
+    if metadata and (own := WRITE_HERE.sub("", metadata.stub).strip()):
+        return render_prose(own)
     before = None
     for cell in notebook.cells:
         if get_cell_name(cell) == make_cell_name(CellKind.QUESTION, result.name):

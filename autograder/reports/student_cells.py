@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,12 +35,22 @@ class ShownCell:
     pictures: list[tuple[str, str]] = field(default_factory=list)
     """Data URLs of PNG or safe SVG, each with its description."""
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self.source.strip() or self.text.strip() or self.pictures)
+
 
 def render_student_cells(notebook: Any, exercise: GradedCellResult) -> list[ShownCell]:
     """Render the exercise's or question's cell, and the cells that the student added after it."""
     name = make_cell_name(CellKind.QUESTION if exercise.by_hand else CellKind.EXERCISE, exercise.name)
     indices = [index for index, cell in enumerate(notebook.cells) if get_cell_name(cell) == name]
-    return [render_cell(notebook.cells[i]) for index in indices for i in find_lab_answer(notebook.cells, index)]
+    return render_answer([notebook.cells[i] for index in indices for i in find_lab_answer(notebook.cells, index)])
+
+
+def render_answer(cells: Sequence[Any]) -> list[ShownCell]:
+    """Render an answer's cells. Later ones that are empty are left out: running the last cell adds one."""
+    shown = [render_cell(cell) for cell in cells]
+    return shown[:1] + [cell for cell in shown[1:] if not cell.is_empty]
 
 
 def render_cell(cell: Any) -> ShownCell:

@@ -48,6 +48,16 @@ def test_a_question_shows_what_was_asked_the_model_answer_and_each_answer(course
     assert [answer.student for answer in page.answers] == ["ada", "ben", "cleo", "dan", "eve"]
 
 
+def test_a_question_in_the_cell_of_its_answer_is_shown_instead_of_the_text_before_it(course: Path) -> None:
+    path = course / "source" / LAB / f"{LAB}.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    answer = next(cell for cell in notebook.cells if cell.id == QUESTION)
+    answer.source = "Which one?\n\n### BEGIN SOLUTION\nThis one.\n### END SOLUTION"
+    nbformat.write(notebook, path)
+    page = read(course, LAB, LAB, QUESTION)
+    assert page.question == "<p>Which one?</p>\n" and page.solution == "<p>This one.</p>\n"
+
+
 def test_equal_answers_are_recognized(course: Path) -> None:
     same = {answer.student: answer.content_digest for answer in read(course, LAB, LAB, QUESTION).answers}
     assert same["cleo"] == same["dan"]

@@ -488,3 +488,7 @@ def test_an_answer_that_is_not_written_shows_no_stub_and_its_title() -> None:
     question.source = "Because."
     page = render_feedback_page(result, nbformat.v4.new_notebook(cells=[asks, question]))
     assert "Because." in page and "Why is it so?" in page and "Your answer" in page
+
+    question.metadata["gradlab"]["stub"] = f"Why is this so?\n\n{stub}"
+    page = render_feedback_page(result, nbformat.v4.new_notebook(cells=[asks, question]))
+    assert "Why is this so?" in page and "Why is it so?" not in page
