@@ -166,6 +166,7 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         "title": read_title(notebook) or result.lab,
         "marks": format_page_marks(told, view, notebook, tell),
         "checks": view,
+        "shared": {name: sum(check.points for check in shown) for name, shown in view.items()},
         "cells": cells,
         "other_cells": [render_cell(cell) for cell in others],
         "questions": {e.name: render_question(notebook, e) for e in result.exercises if e.by_hand},

@@ -176,7 +176,7 @@ def test_the_page_shows_the_students_and_the_expected_matrix_of_a_visible_check(
     exercises = [GradedCellResult(name="f", points=0, worth=1, checks=(make_failure(False), make_failure(True)))]
     result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=tuple(exercises))
     page = render_feedback_page(result, nbformat.v4.new_notebook())
-    assert page.count("<pre") == 2 and "both: shape (3, 4), float32" in page
+    assert page.count("<pre") == 2 and "<b>both:</b> shape (3, 4), float32" in page
     assert page.count("text-decoration:underline") == 2 * 11
 
 
@@ -211,6 +211,15 @@ def test_each_check_says_its_points_and_what_an_unpaid_one_waits_for() -> None:
     assert guard_views[0].unearned == "Earns points once a check of your result's values passes."
     practice = [GradedCellResult(name="f", points=0, worth=0, checks=(form, guard))]
     assert [check.unearned for check in build_student_view(practice)["f"]] == ["", ""]
+
+
+def test_the_page_gives_a_checks_share_instead_of_fractions_of_a_point() -> None:
+    checks = (Outcome("values", weight=2, passed=True), Outcome("shape"))
+    exercise = GradedCellResult(name="f", points=0.5333, worth=0.8, checks=checks)
+    result = SubmissionResult(student="ada", lab="x", points=0.5333, worth=0.8, exercises=(exercise,))
+    page = render_feedback_page(result, nbformat.v4.new_notebook())
+    assert re.findall(r'<td class="number">(\S.*%)</td>', page) == ["67%", "0 of 33%"]
+    assert "0.27" not in page
 
 
 @pytest.mark.parametrize(
