@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from labext.class_submission import find_class, read_submission_state
+from labext.class_submission import find_class, is_submitted, read_submission_state
 from labext.exchange_client import ExchangeRefusal
 from labext.nbgrader_exchange import open_exchange
 from labext.workspace import Workspace
@@ -24,7 +24,8 @@ class OfferedCourse:
     name: str
     page: StartPage
     labs: tuple[dict[str, Any], ...]
-    """As LabProgress.as_dict(), each with `course` and `offer`. The path of a lab that isn't fetched is empty.
+    """As LabProgress.as_dict(), each with `course`, `offer` and `submitted`: whether its present answers are. The path
+    of a lab that isn't fetched is empty.
 
     `offer` is null if the lab isn't released any more; else {newer, submission}.
     """
@@ -85,7 +86,10 @@ def _iter_labs(workspace: Workspace, course: str, outbound: Path, mirror: Any) -
             else:
                 path = (place / name / f"{name}.ipynb").as_posix() if (folder / name).is_dir() else ""
                 data = replace(_read_released_lab(outbound / name), path=path).as_dict()
-            yield data | {"course": course, "offer": offers.get(name)}
+            notebook = folder / name / f"{name}.ipynb"
+            target = find_class(notebook, workspace) if lab else None
+            submitted = bool(target and is_submitted(target, read_object(notebook)))
+            yield data | {"course": course, "offer": offers.get(name), "submitted": submitted}
 
 
 def _read_offer(workspace: Workspace, notebook: Path, course: str, mirror: Any) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import functools
 import html
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
@@ -21,6 +21,8 @@ from labext.exchange_client import ExchangeRefusal
 from labext.nbgrader_exchange import ExchangeFailure, open_exchange, run_exchange
 from labext.workspace import Workspace
 from labkit.mark_file import get_marks_path, get_page_path
+from labkit.notebook_progress import digest_sources
+from labkit.untrusted_json import read_object
 
 WAIT_SECONDS = 60.0
 # Between two looks at the page: a share of the time so far, so a quick mark isn't kept waiting.
@@ -127,6 +129,15 @@ def read_submission_state(target: ClassExchange, notebook: Path) -> SubmissionSt
     page = _get_page_path(target, submissions[-1])
     state = _keep_page(page, notebook) if page.exists() else SubmissionState()
     return replace(state, time=(submissions[-1] / "timestamp.txt").read_text(encoding="utf-8").strip())
+
+
+def is_submitted(target: ClassExchange, notebook: Mapping[str, Any]) -> bool:
+    """Return whether the newest submission has all answers of this notebook, which is given as JSON."""
+    submissions = _list_cached(target)
+    if not submissions:
+        return False
+    submitted = read_object(submissions[-1] / f"{target.lab}.ipynb")
+    return digest_sources(submitted) == digest_sources(notebook)
 
 
 def _keep_page(page: Path, notebook: Path) -> SubmissionState:

@@ -13,7 +13,7 @@ from jupyter_server.utils import url_path_join
 from tornado import web
 
 from labext.class_labs import read_offered_courses
-from labext.class_submission import ASK, SubmissionError, find_class, submit_notebook
+from labext.class_submission import ASK, SubmissionError, find_class, is_submitted, submit_notebook
 from labext.feedback_page import PageHandler
 from labext.grader_process import GraderProcess, GraderUnavailable
 from labext.lab_page import LabPageHandler
@@ -81,7 +81,8 @@ class CourseHandler(APIHandler):
 class StateHandler(APIHandler):
     """POST {path, notebook}: the progress in one lab as it is in the browser, perhaps unsaved.
 
-    `grader` is whether the course here marks it: then the student works alone, without an instructor.
+    `grader` is whether the course here marks it: then the student works alone. `submitted`: whether a class has these
+    answers.
     """
 
     def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
@@ -110,7 +111,8 @@ class StateHandler(APIHandler):
         has_grader = own_copy is not None and self.workspace.has_grader(own_copy.stem)
         if has_grader and any(work.state is not WorkState.UNTOUCHED for work in lab.work):
             await self.grader.begin()
-        self.finish(data | {"grader": has_grader})
+        target = None if own_copy is None or has_grader else find_class(own_copy, self.workspace)
+        self.finish(data | {"grader": has_grader, "submitted": bool(target and is_submitted(target, body["notebook"]))})
 
 
 class MarkHandler(APIHandler):

@@ -1,11 +1,12 @@
 """A student of a class presses Mark my work in JupyterLab, while an instructor's watch runs."""
 
+import json
 import shutil
 import signal
 from pathlib import Path
 
 import pytest
-from conftest import ARTIFACTS
+from conftest import ARTIFACTS, write
 from playwright.sync_api import Page, expect
 
 from autograder.model.term import TERM_FILE
@@ -15,6 +16,7 @@ from tests.lab_server import run_lab_server
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
 
 LAB = "01_squares"
+NEXT_LAB = "02_cubes"
 
 
 def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
@@ -28,6 +30,7 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
         folder.chmod(0o777)
     shutil.copytree(small_course / "release" / LAB, student_folder / LAB)
     shutil.copytree(small_course / "release" / LAB, exchange / "gradlab" / "outbound" / LAB, dirs_exist_ok=True)
+    offer_next_lab(exchange / "gradlab" / "outbound")
     shared = f'\nc.CourseDirectory.course_id = "gradlab"\nc.Exchange.root = "{exchange}"\n'
     with (small_course / "nbgrader_config.py").open("a") as config:
         config.write(shared)
@@ -38,17 +41,32 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
     watching = start_gradlab(small_course, "watch")
     try:
         with run_lab_server(student_folder, tmp_path_factory.mktemp("home"), course=True) as server:
+            page.set_viewport_size({"width": 1800, "height": 1000})  # with room for the page next to the notebook
             page.goto(server.address(f"lab/tree/{LAB}/{LAB}.ipynb"))
             expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+            panel = page.get_by_role("region", name="Course")
+            next_step = panel.locator(".gradlab-continue")
+            expect(next_step).to_contain_text("Begin: Squares")
+            write(page, "def sum_of_squares", "return (x * x).sum()")
+            page.get_by_role("button", name="Check", exact=True).click()
+            expect(next_step).to_contain_text("Mark my work in Squares")
             hand_in(page)
-            expect(page.get_by_text("and marked: 0 of 0.5 points without hidden checks").first).to_be_visible()
+            expect(page.get_by_text("and marked: 0.5 of 0.5 points without hidden checks").first).to_be_visible()
             mark_page = page.frame_locator("iframe")
-            expect(mark_page.get_by_text("Attempt 1 of 1. No more are marked")).to_be_visible()
+            expect(mark_page.get_by_text("Attempt 1 of 1. No further attempts will be marked")).to_be_visible()
+            # What is submitted isn't to be marked again: the panel leads on.
+            expect(panel).to_contain_text("Lab 1 is submitted")
+            expect(panel).not_to_contain_text("ready to mark")
+            expect(panel).to_contain_text("Submitted, and marked: 0.5 of 0.5 points without hidden checks")
+            expect(next_step).to_contain_text("Begin: Cubes")
+            expect(page.get_by_role("button", name="Mark it now")).to_have_count(0)
             page.screenshot(path=ARTIFACTS / "class_marked.png")
-            page.get_by_role("tab", name=f"{LAB}.ipynb").click()
             hand_in(page)
             expect(page.get_by_text("Submitted. Not marked: the only attempt is used up.").first).to_be_visible()
             page.screenshot(path=ARTIFACTS / "class_not_marked.png")
+            write(page, "def sum_of_squares", "return (x ** 2).sum()")
+            page.get_by_role("button", name="Check", exact=True).click()
+            expect(next_step).to_contain_text("Mark my work in Squares")
     finally:
         watching.send_signal(signal.SIGINT)
         watch_output = watching.communicate()[0]
@@ -57,4 +75,12 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
 
 def hand_in(page: Page) -> None:
     page.locator('[data-command="gradlab:mark"]').click()
-    page.get_by_role("button", name="Submit").click()
+    page.get_by_role("button", name="Submit", exact=True).click()
+
+
+def offer_next_lab(outbound: Path) -> None:
+    """Release the same lab under another name."""
+    notebook = json.loads((outbound / LAB / f"{LAB}.ipynb").read_text())
+    notebook["metadata"]["gradlab"] |= {"lab": NEXT_LAB, "title": "Cubes"}
+    (outbound / NEXT_LAB).mkdir()
+    (outbound / NEXT_LAB / f"{NEXT_LAB}.ipynb").write_text(json.dumps(notebook))

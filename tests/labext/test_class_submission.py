@@ -11,9 +11,10 @@ import pytest
 
 from autograder.exchange.inbox import Inbox
 from autograder.reports.notice_page import render_notice_page
-from labext.class_submission import LATER, SubmissionError, find_class, submit_notebook
+from labext.class_submission import LATER, SubmissionError, find_class, is_submitted, submit_notebook
 from labext.workspace import Workspace
 from labkit.mark_file import get_page_path, read_marks
+from labkit.untrusted_json import read_object
 from tests.waiting import wait_until
 
 LAB = "01_squares"
@@ -62,9 +63,13 @@ def test_a_submission_gets_its_mark_back(student: Path, tmp_path: Path) -> None:
     notebook = student / LAB / f"{LAB}.ipynb"
     to = find_class(notebook, Workspace(student))
     assert to is not None
+    assert not is_submitted(to, read_object(notebook))
     watching = answer_next_submission(student, tmp_path / f"{LAB}.html")
     reply = asyncio.run(submit_notebook(to, notebook, wait=3600))
     watching.join()
+    assert is_submitted(to, read_object(notebook))
+    changed = notebook.read_text().replace("# YOUR CODE HERE", "return x")
+    assert not is_submitted(to, json.loads(changed))
     assert reply == {"words": "Submitted, and marked: 1.5 of 2 points", "marked": True}
     assert get_page_path(notebook).read_text() == PAGE
     assert read_marks(notebook)["sum_of_squares"].points == 1.5

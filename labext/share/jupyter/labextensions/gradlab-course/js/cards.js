@@ -2,7 +2,7 @@
 
 import { button, element, formatCount, formatPoints, sign } from './elements.js';
 import { keepFocus } from './focus.js';
-import { chooseNextWork, coreOf, describeReached, isFinished } from './next_work.js';
+import { chooseNextWork, coreOf, describeFinished, describePoints, describeReached, isFinished } from './next_work.js';
 import { factsOf } from './notebook.js';
 
 const TRIES = 2; // marks below full before the solution is offered; the server checks it too
@@ -15,8 +15,8 @@ export function hasNewCards(panel) {
 /**
  * Update the cards of this notebook. Calling it again changes nothing.
  * lab: as the server read it from this notebook.
- * actions: {open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, showPage, readSolution: returns an
- * exercise's, if it's time}.
+ * actions: {open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, showPage,
+ * readSolution: returns an exercise's, if it's time}.
  */
 export function updateCards(panel, lab, actions) {
   for (const cell of panel.content.widgets) {
@@ -27,7 +27,7 @@ export function updateCards(panel, lab, actions) {
     showTitle(card, work);
     hideAnnouncement(card, work.hidden.length > 0);
     const before = card.querySelector('.gradlab-way');
-    const key = JSON.stringify([work, lab.summary, lab.work.map(each => each.done), actions.nextLab?.name]);
+    const key = JSON.stringify([work, lab.summary, lab.work.map(each => each.done), lab.submitted, actions.nextLab?.name]);
     if (before?.dataset.key === key) continue;
     const after = element('div', '', { class: 'gradlab-way', 'data-key': key });
     after.append(...buildAddition(work, lab, actions));
@@ -74,16 +74,16 @@ function buildAddition(work, lab, actions) {
   }
   parts.push(...listHidden(work.hidden));
   if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', element('pre', work.another_way)));
-  if (work.state === 'passing') row.append(button('Mark it now', actions.mark));
+  if (work.state === 'passing' && !lab.submitted) row.append(button('Mark it now', actions.mark));
   const next = chooseNextWork(lab, work.name);
   if (next && next !== work && work.state !== 'failing') row.append(button(`Next: ${next.title}`, () => actions.open(next.name)));
   if (isFinished(lab) && work === findLast(lab)) {
-    parts.push(element('p', `Lab ${lab.number} is done. ${describeReached(lab)}`.trim(), { class: 'gradlab-finish' }));
+    parts.push(element('p', `${describeFinished(lab)}. ${describeReached(lab)}`.trim(), { class: 'gradlab-finish' }));
     if (actions.nextLab) row.append(button(`Next: ${actions.nextLab.title}`, actions.openNextLab, { class: 'gradlab-primary' }));
   }
   if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage));
   if (lab.grader && work.tries >= TRIES && !work.done && work.kind === 'exercise') row.append(solutionButton(work, actions));
-  parts.push(element('p', `This lab: ${lab.summary}`, { class: 'gradlab-small' }));
+  parts.push(element('p', `This lab: ${describePoints(lab)}`, { class: 'gradlab-small' }));
   return row.childElementCount ? [...parts, row] : parts;
 }
 

@@ -1,5 +1,7 @@
 // Labs that a student gets from the class's exchange.
 
+import { isWaiting } from './next_work.js';
+
 const MINUTE = 60_000; // milliseconds
 
 export class ClassLabs {
@@ -43,10 +45,12 @@ export class ClassLabs {
     await this.get(lab, true);
   }
 
-  /** Read the course from time to time while the home is visible, since a lab or a mark may have arrived. */
+  /** Read the course from time to time while the home is visible or a mark may arrive for the lab in front. */
   watch(isHomeVisible) {
     setInterval(() => {
-      if (this.now.course?.courses.length && document.visibilityState === 'visible' && isHomeVisible()) this.readCourse();
+      const { course, open } = this.now;
+      const isShown = isHomeVisible() || (open && isWaiting(open));
+      if (course?.courses.length && document.visibilityState === 'visible' && isShown) this.readCourse();
     }, MINUTE);
   }
 }

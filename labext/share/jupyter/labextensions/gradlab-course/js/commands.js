@@ -2,7 +2,7 @@
 
 import { runChecks } from './check_run.js';
 import { enterText } from './controls.js';
-import { chooseNextLab, chooseNextWork, describeLeft, describeStart, isAbove, isFinished } from './next_work.js';
+import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, describeStart, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, nameSource, reset, titleOf } from './notebook.js';
 
 /**
@@ -82,10 +82,10 @@ export function makeCommands(lesson) {
   }
 
   function notifyEnd(lab) {
-    if (lab.ready && lab.grader) {
+    if (needsMark(lab) && (lab.grader || lab.course)) {
       return notify('Every exercise of this lab is done.', 'info', 10000, [{ label: 'Mark my work', callback: mark }]);
     }
-    notify(isFinished(lab) ? `Lab ${lab.number} is done.` : 'Every exercise of this lab is done.', 'success', 10000, offerNextLab());
+    notify(isFinished(lab) ? `${describeFinished(lab)}.` : 'Every exercise of this lab is done.', 'success', 10000, offerNextLab());
   }
 
   /** The button of a message that leads on from a lab that is done. */
@@ -122,8 +122,9 @@ export function makeCommands(lesson) {
       const actions = hasMark && !isShown ? [{ label: 'Show the page', callback: () => pages.show(lab, marked.page) }] : [];
       const words = isShown ? `${marked.words.replace(/\.$/, '')}. ${describePlace()}` : marked.words;
       await readOpen();
-      const isEnd = hasMark && now.open?.name === lab.name && isFinished(now.open);
-      notify(isEnd ? `Lab ${now.open.number} is done: ${words}` : words, hasMark ? 'success' : 'info', 20000, isEnd ? [...actions, ...offerNextLab()] : actions);
+      const isEnd = now.open?.name === lab.name && isFinished(now.open);
+      const beginning = isEnd && !isAwaited(now.open) ? `${describeFinished(now.open)}: ` : ''; // else the words say it
+      notify(beginning + words, hasMark ? 'success' : 'info', 20000, isEnd ? [...actions, ...offerNextLab()] : actions);
     } catch (error) {
       ended();
       if (isCancelled) notify('Not marked: you cancelled it.');

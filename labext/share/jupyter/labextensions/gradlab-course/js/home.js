@@ -3,7 +3,7 @@
 import { button, element, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { buildMilestoneLine } from './milestone_line.js';
-import { chooseNextLab, isPassed, keyOf } from './next_work.js';
+import { chooseNextLab, describePoints, isPassed, keyOf } from './next_work.js';
 import { START, chooseTitle, describeEnd, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
@@ -88,7 +88,7 @@ function buildStep(lab, numbers, isNext, actions) {
     : element('h3', lab.title, { class: 'gradlab-lab' });
   title.prepend(element('span', `Lab ${lab.number}: `, { class: 'jp-sr-only' }));
   const needs = lab.needs.map(name => numbers[name] ?? name).join(', ');
-  const facts = [lab.points ? lab.summary : '', lab.minutes ? `${lab.minutes} minutes` : '', needs ? `after ${needs}` : ''].filter(Boolean).join(' · ');
+  const facts = [lab.points ? describePoints(lab) : '', lab.minutes ? `${lab.minutes} minutes` : '', needs ? `after ${needs}` : ''].filter(Boolean).join(' · ');
   const line = element('p', '', { class: 'gradlab-small' });
   line.append(...describeState(lab, isNext), facts);
   content.append(title, line);
@@ -130,7 +130,7 @@ function describeSubmission({ time, mark, reason, has_mark }) {
 /** The icon and the word of a lab's state, if it has one. */
 function describeState(lab, isNext) {
   const [icon, word] = isPassed(lab)
-    ? lab.ready ? ['ready', 'ready to mark'] : ['pass', 'done']
+    ? lab.ready && !lab.submitted ? ['ready', 'ready to mark'] : ['pass', 'done']
     : lab.begun ? ['partly', isNext ? 'you are here' : 'begun'] : isNext ? ['untouched', 'next'] : [];
   if (!word) return [];
   const badge = element('span', '', { class: 'gradlab-badge' });

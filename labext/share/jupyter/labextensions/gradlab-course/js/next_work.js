@@ -1,13 +1,38 @@
 // What to do next: in a lab, and in the course.
 
+import { formatCount } from './elements.js';
+
 /** The work that earns points. */
 export const coreOf = lab => lab.work.filter(work => !work.practice);
 
 /** Whether nothing with points is left to write in a lab. */
 export const isPassed = lab => lab.begun && !lab.next;
 
-/** Whether a lab is finished: nothing is left to write, to compare or to mark. */
-export const isFinished = lab => isPassed(lab) && !lab.ready && !listLeft(lab).length;
+/** Whether a lab is finished: nothing is left to write, and it's submitted, or nothing is left to compare or to mark. */
+export const isFinished = lab => isPassed(lab) && (lab.submitted || (!lab.ready && !listLeft(lab).length));
+
+/** Whether all is written, and a mark is the next thing to ask for. A person marks written answers. */
+export const needsMark = lab =>
+  isPassed(lab) && !lab.submitted && coreOf(lab).some(work => work.state !== 'marked' && work.kind !== 'question');
+
+/** Whether the class has these answers, and no mark of an exercise is here. */
+export const isAwaited = lab => lab.submitted && !coreOf(lab).some(work => work.state === 'marked');
+
+/** What to say of a finished lab. */
+export const describeFinished = lab => `Lab ${lab.number} is ${isAwaited(lab) ? 'submitted' : 'done'}`;
+
+/** A lab's points in words. While they're with the class, no count of what is ready for a mark helps. */
+export const describePoints = lab => (isAwaited(lab) ? `${formatCount(lab.points, 'point')}, submitted` : lab.summary);
+
+/** What's known of the mark of a lab whose present answers are submitted. */
+export function describeSubmitted({ offer }) {
+  const { has_mark: hasMark, mark, reason } = offer?.submission ?? {};
+  if (hasMark) return mark ? `Submitted, and marked: ${mark}` : 'Submitted, and marked';
+  return reason ? `Submitted. ${reason}` : 'Submitted, waiting for the mark';
+}
+
+/** Whether a mark may arrive for this lab. */
+export const isWaiting = lab => Boolean(lab.submitted && lab.offer?.submission && !lab.offer.submission.has_mark);
 
 /** The unfinished work of a lab. After it, the written answers to compare with a model answer, if there's a grader. */
 export function listLeft(lab) {

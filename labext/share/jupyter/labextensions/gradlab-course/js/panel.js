@@ -2,7 +2,9 @@
 
 import { button as makeButton, element, formatCount, formatPoints, sign } from './elements.js';
 import { keepFocus } from './focus.js';
-import { chooseNextLab, coreOf, describeReached, describeStart, isFinished, keyOf, listLeft } from './next_work.js';
+import {
+  chooseNextLab, coreOf, describeFinished, describePoints, describeReached, describeStart, describeSubmitted, isAwaited, isFinished, keyOf, listLeft, needsMark,
+} from './next_work.js';
 
 const STATES = {
   untouched: 'not started',
@@ -69,14 +71,14 @@ function buildTitle(course, actions) {
 function finish(lab, isNew) {
   const section = element('section', '', { class: `gradlab-finish${isNew ? ' gradlab-celebrated' : ''}`, 'aria-label': 'Finished' });
   const line = element('p', '', { class: 'gradlab-line' });
-  line.append(sign('pass'), element('strong', `Lab ${lab.number} is done`));
+  line.append(sign('pass'), element('strong', describeFinished(lab)));
   section.append(line);
   if (lab.milestone) section.append(element('p', describeReached(lab)));
   return section;
 }
 
 function continueButton(course, open, actions) {
-  if (open?.work.length && !open.next && coreOf(open).some(work => work.state !== 'marked' && work.kind !== 'question')) {
+  if (open && needsMark(open)) {
     return makeButton(`Mark my work in ${open.title}`, actions.mark, CONTINUE);
   }
   const [compared] = open && !open.next ? listLeft(open) : [];
@@ -96,7 +98,7 @@ export function describeEnd(course, done) {
 
 function labSection(lab, actions) {
   const section = element('section', '', { 'aria-label': `Work in ${lab.title}` });
-  section.append(element('h3', `${lab.number} ${lab.title}`), ...describePoints(lab));
+  section.append(element('h3', `${lab.number} ${lab.title}`), ...buildPoints(lab));
   section.append(workList(lab, coreOf(lab), actions));
   const practice = lab.work.filter(work => work.practice);
   if (practice.length) section.append(element('h4', 'Further practice'), workList(lab, practice, actions));
@@ -112,7 +114,7 @@ function workList(lab, works, actions) {
     const item = element('li');
     const button = makeButton('', () => actions.open(lab, work.name), { class: 'gradlab-plain gradlab-work', 'data-key': `${lab.name}/${work.name}` });
     const state = element('span', '', { class: 'gradlab-small gradlab-state' });
-    state.append(element('span', describeState(work)), ' ', element('span', describeWorth(work)));
+    state.append(element('span', describeState(work, lab)), ' ', element('span', describeWorth(work)));
     if (work.compared) state.append(' ', element('span', `first try: ${work.first_right} of ${work.compared} right`));
     button.append(sign(signOf(work)), breakableName(work.title), ' ', state);
     item.append(button);
@@ -156,7 +158,8 @@ function describeWorth(work) {
   return [...(work.practice ? [] : [points]), ...(work.level ? [work.level] : [])].join(', ');
 }
 
-function describeState(work) {
+function describeState(work, lab) {
+  if (lab.submitted && work.done && work.state !== 'marked') return 'submitted';
   if (work.questions && ['written', 'failing'].includes(work.state)) return `${work.answered} of ${work.questions} answered`;
   return work.state === 'failing' ? `${work.passed} of ${work.checks} passed` : STATES[work.state];
 }
@@ -169,12 +172,14 @@ function breakableName(name) {
 }
 
 /** A lab's points, with the earned ones large, and its bar once it's begun. */
-function describePoints(lab) {
+function buildPoints(lab) {
   const score = element('p', '', { class: 'gradlab-score' });
-  score.append(element('strong', formatPoints(lab.earned)), ` of ${formatCount(lab.points, 'point')}`);
+  if (isAwaited(lab)) score.append(formatCount(lab.points, 'point'));
+  else score.append(element('strong', formatPoints(lab.earned)), ` of ${formatCount(lab.points, 'point')}`);
   const parts = [score, ...(lab.begun ? [pointBar(lab)] : [])];
   if (lab.changed_count) parts.push(element('p', `${formatCount(lab.changed_count, 'answer')} changed since the mark`, { class: 'gradlab-small' }));
-  if (lab.ready) parts.push(element('p', `${formatPoints(lab.ready)} more ready to mark`, { class: 'gradlab-small' }));
+  if (lab.submitted) parts.push(element('p', describeSubmitted(lab), { class: 'gradlab-small' }));
+  else if (lab.ready) parts.push(element('p', `${formatPoints(lab.ready)} more ready to mark`, { class: 'gradlab-small' }));
   if (lab.milestone && !isFinished(lab)) parts.push(element('p', `You'll have: ${lab.milestone}`, { class: 'gradlab-small' }));
   return parts;
 }
@@ -206,7 +211,7 @@ function labList(title, labs, open, actions) {
     const item = element('li');
     const button = makeButton('', () => actions.open(lab, ''), { class: 'gradlab-plain gradlab-lab', 'data-key': keyOf(lab) });
     button.append(element('span', lab.number, { class: 'gradlab-number' }), ' ', element('span', lab.title), ' ');
-    button.append(element('span', lab.path ? lab.summary : 'Get this lab', { class: 'gradlab-small' }));
+    button.append(element('span', lab.path ? describePoints(lab) : 'Get this lab', { class: 'gradlab-small' }));
     if (lab.begun) button.append(pointBar(lab));
     if (open && keyOf(lab) === keyOf(open)) button.setAttribute('aria-current', 'true');
     item.append(button);
