@@ -49,6 +49,10 @@ def test_a_solution_is_offered_after_two_marks_below_full(student: LabServer, pa
     expect(find_card(page).get_by_role("button", name="Show it")).to_be_focused()
     page.keyboard.press("Enter")
     expect(find_card(page)).to_contain_text("(x * x).sum()")
+    expect(
+        find_card(page).locator("pre.language-python, code.language-python, pre code").locator("span").first
+    ).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "course_solution.png")
 
 
 def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: Page) -> None:

@@ -15,7 +15,7 @@ export function hasNewCards(panel) {
 /**
  * Update the cards of this notebook. Calling it again changes nothing.
  * lab: as the server read it from this notebook.
- * actions: {open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, showPage,
+ * actions: {open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, renderCode, showPage,
  * readSolution: returns an exercise's, if it's time}.
  */
 export function updateCards(panel, lab, actions) {
@@ -73,7 +73,7 @@ function buildAddition(work, lab, actions) {
       : buildLine(work.earned > 0 ? 'partly' : 'fail', `Marked: ${earned}`));
   }
   parts.push(...listHidden(work.hidden));
-  if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', element('pre', work.another_way)));
+  if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', actions.renderCode(work.another_way)));
   if (work.state === 'passing' && !lab.submitted) row.append(button('Mark it now', actions.mark));
   const next = chooseNextWork(lab, work.name);
   if (next && next !== work && work.state !== 'failing') row.append(button(`Next: ${next.title}`, () => actions.open(next.name)));
@@ -124,7 +124,7 @@ function solutionButton(work, actions) {
       element('span', 'Sure? You learn more from one more try. '),
       button('Show it', async () => {
         const { solution, error } = await actions.readSolution(work.name);
-        keepFocus(box, () => box.replaceChildren(error ? element('p', error) : element('pre', solution)));
+        keepFocus(box, () => box.replaceChildren(error ? element('p', error) : actions.renderCode(solution)));
       }),
     );
     keepFocus(show, () => show.replaceWith(box), box);

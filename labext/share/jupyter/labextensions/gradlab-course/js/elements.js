@@ -14,6 +14,14 @@ export function button(words, action, attributes = {}) {
   return node;
 }
 
+/** Python code, colored as the notebook's texts color it. rendermime: the notebook's. */
+export function renderCode(rendermime, source) {
+  const fence = '`'.repeat(Math.max(3, ...[...source.matchAll(/`+/g)].map(([each]) => each.length + 1)));
+  const renderer = rendermime.createRenderer('text/markdown');
+  renderer.renderModel(rendermime.createModel({ data: { 'text/markdown': `${fence}python\n${source}\n${fence}` } }));
+  return renderer.node;
+}
+
 const LETTERS = { pass: '✓', ready: '✓', fail: '✗', partly: '◐', written: '…', later: '○', untouched: '○' };
 
 /** The icon of a state, next to its word. Without the style sheet, it's a letter. */

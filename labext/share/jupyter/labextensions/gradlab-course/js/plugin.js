@@ -5,6 +5,7 @@ import { hasNewCards, updateCards } from './cards.js';
 import { ClassLabs } from './class_labs.js';
 import { makeCommands } from './commands.js';
 import { Course } from './course.js';
+import { renderCode } from './elements.js';
 import { FeedbackPages } from './feedback_pages.js';
 import { chooseNextLab } from './next_work.js';
 import { ExecutedCells, extractState, goTo, isLab, markCourseCells, placeOf, startEditing } from './notebook.js';
@@ -161,6 +162,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       openNextLab: () => openLab(nextLab, nextLab.begun ? nextLab.next : ''),
       open: name => openLab({ path }, name),
       mark: () => app.commands.execute('gradlab:mark'),
+      renderCode: source => renderCode(panel.content.rendermime, source),
       showPage: () => pages.show(lab, path),
       readKey: (name, question) => ask(() => course.quizKey(path, name, question)),
       readSolution: name => ask(() => course.solution(path, name)),
