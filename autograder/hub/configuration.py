@@ -9,12 +9,17 @@ from typing import Any
 import labext
 from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.first_page import TEMPLATES, choose_first_page, list_course_pages
-from autograder.hub.groups import get_assistant_group, get_student_group, get_teacher_group
+from autograder.hub.group_members import has_assistants, list_members
+from autograder.hub.groups import (
+    get_assistant_group,
+    get_student_group,
+    get_teacher_group,
+)
 from autograder.hub.logs import configure_log
 from autograder.hub.lti_configuration import build_grades_services, configure_lti_login
 from autograder.hub.patient_start import has_timeout, wait_for_services
 from autograder.hub.programs import find_node, find_proxy
-from autograder.hub.service_names import CULLER, EXCHANGE, get_desk_service, get_teaching_service
+from autograder.hub.service_names import CULLER, EXCHANGE, ROSTER, get_desk_service, get_teaching_service
 from autograder.hub.services import (
     COMMAND_PATH,
     JUPYTER,
@@ -24,7 +29,7 @@ from autograder.hub.services import (
     build_services,
     get_internal_address,
     has_culler,
-    has_desk_service,
+    has_roster_service,
 )
 from autograder.hub.settings import Hub, Interface
 from labext.exchange_client import URL
@@ -134,21 +139,22 @@ def _choose_course(courses: set[str], groups: set[str]) -> str:
 
 
 def _configure_groups(c: Any, hub: Hub) -> None:
-    groups, roles = {}, []
+    groups, roles = list_members(hub), []
     for course in hub.courses:
         students, teachers = get_student_group(course.name), get_teacher_group(course.name)
-        groups[students], groups[teachers] = {"users": list(course.students)}, {"users": list(course.teachers)}
         roles.append(_build_role(get_teaching_service(course.name), [teachers], f"read:groups!group={students}"))
-        if has_desk_service(hub, course):
+        if has_assistants(hub, course):
             assistants = get_assistant_group(course.name)
-            groups[assistants] = {"users": list(course.assistants)}
             roles.append(_build_role(get_desk_service(course.name), [teachers, assistants]))
     members = [group for each in hub.courses for group in (get_student_group(each.name), get_teacher_group(each.name))]
     roles.append({"name": EXCHANGE, "groups": members, "scopes": [f"access:services!service={EXCHANGE}"]})
     if has_culler(hub):
         scopes = ["list:users", "read:users:activity", "read:servers", "delete:servers"]
         roles.append({"name": CULLER, "services": [CULLER], "scopes": scopes})
-    c.JupyterHub.load_groups = groups
+    if has_roster_service(hub):
+        scopes = ["admin:users", *(f"groups!group={group}" for group in groups)]
+        roles.append({"name": ROSTER, "services": [ROSTER], "scopes": scopes})
+    c.JupyterHub.load_groups = {group: {"users": list(names)} for group, names in groups.items()}
     c.JupyterHub.load_roles = [*c.JupyterHub.get("load_roles", []), *roles]  # the chart for Kubernetes has its own
 
 

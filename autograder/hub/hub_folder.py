@@ -26,7 +26,7 @@ from autograder.hub import configure
 c = get_config()  # noqa: F821 - given by JupyterHub
 configure(c, str(Path(__file__).with_name("hub.toml")))
 '''
-HEAD = "The classes of this hub. docs/hub.md lists the keys. Start the hub again after a change."
+HEAD = "The classes of this hub. docs/hub.md lists the keys, and says which changes need a restart."
 DEMO_STUDENTS, DEMO_TEACHERS = ("ana", "ben"), ("prof",)
 
 

@@ -6,21 +6,20 @@ the course's owner: the course's configuration runs with no other rights, and th
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from autograder.base.errors import GradlabError
 from autograder.base.stop_request import StopRequest
+from autograder.hub.course_people import build_course_command, choose_course_options, write_people
 from autograder.hub.lti_admission import drop_disconnected
 from autograder.hub.lti_key import KEY, read_key_name
 from autograder.hub.lti_ledger import Ledger
@@ -28,9 +27,7 @@ from autograder.hub.lti_platform import Platform
 from autograder.hub.lti_records import LaunchRecords, read_records
 from autograder.hub.lti_roster import RosterReader
 from autograder.hub.lti_scores import ScoreSender
-from autograder.hub.owner_process import choose_owner
 from autograder.hub.settings import Hub, HubCourse, read_settings
-from autograder.lms.people import Person
 from autograder.lms.scores import LabScore
 
 LOOK_SECONDS = 1.0
@@ -40,7 +37,7 @@ log = logging.getLogger(__name__)
 
 
 class CourseProcess:
-    """The course's side: lti_course.py, run as the course's owner."""
+    """The course's side: course_process.py, run as the course's owner."""
 
     def __init__(self, course: HubCourse) -> None:
         self.scores: tuple[LabScore, ...] = ()
@@ -51,7 +48,10 @@ class CourseProcess:
         """Keep `scores` as the gradebook has them, until stopped."""
         while not stop.is_set():
             with subprocess.Popen(
-                self._build_command("scores"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, **self._choose_options()
+                build_course_command(self._course, "scores"),
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                **choose_course_options(self._course),
             ) as self._child:
                 for line in self._child.stdout or ():
                     try:
@@ -66,23 +66,6 @@ class CourseProcess:
         """End following the scores."""
         if self._child and self._child.stdin:
             self._child.stdin.close()
-
-    def write_people(self, people: Sequence[Person]) -> None:
-        """Put people into the gradebook. Raises OSError if it fails."""
-        text = json.dumps([person.model_dump() for person in people])
-        try:
-            subprocess.run(self._build_command("people"), input=text, check=True, **self._choose_options())
-        except subprocess.CalledProcessError as error:
-            raise OSError(f"the gradebook of {self._course.name} can't be written: status {error.returncode}") from None
-
-    def _build_command(self, part: str) -> list[str]:
-        return [sys.executable, "-P", "-m", "autograder.hub.lti_course", str(self._course.folder), part]
-
-    def _choose_options(self) -> dict[str, Any]:
-        """Return the options of a process that runs as the course's owner, without the hub's token."""
-        options = choose_owner(self._course.folder)
-        options["env"].pop("JUPYTERHUB_API_TOKEN", None)
-        return {"text": True, "cwd": "/", "umask": 0o022} | options
 
 
 def run_service(hub: Hub, name: str, stop: StopRequest) -> None:
@@ -99,7 +82,7 @@ def run_service(hub: Hub, name: str, stop: StopRequest) -> None:
     ledger = Ledger(folder / f"{name}.sqlite")
     process, platform = CourseProcess(course), Platform(hub.lti, key, read_key_name(folder))
     sender = ScoreSender(platform, ledger)
-    roster = RosterReader(Platform(hub.lti, key, read_key_name(folder)), ledger, process.write_people)
+    roster = RosterReader(Platform(hub.lti, key, read_key_name(folder)), ledger, partial(write_people, course))
     reader = threading.Thread(target=process.follow_scores, args=[stop], daemon=True)
     reader.start()
     courses = [course.name for course in hub.courses]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 EXCHANGE = "exchange"
 CULLER = "stop-idle-servers"
+ROSTER = "roster"
 
 
 def get_teaching_service(course: str) -> str:

@@ -11,9 +11,17 @@ from urllib.parse import urlsplit
 import labext
 from autograder.base.event_log import PLACE
 from autograder.desk import EXCHANGE_HEALTH
+from autograder.hub.group_members import has_assistants
 from autograder.hub.logs import get_event_log
-from autograder.hub.service_names import CULLER, EXCHANGE, get_desk_service, get_teaching_service, get_watch_service
-from autograder.hub.settings import Hub, HubCourse
+from autograder.hub.service_names import (
+    CULLER,
+    EXCHANGE,
+    ROSTER,
+    get_desk_service,
+    get_teaching_service,
+    get_watch_service,
+)
+from autograder.hub.settings import HUB_FILE, Hub, HubCourse
 from labkit.start import build_jupyter_environment
 
 PROXY_PID = "jupyterhub-proxy.pid"  # in the hub's folder
@@ -35,9 +43,9 @@ def has_culler(hub: Hub) -> bool:
     return hub.idle_minutes > 0 and not (hub.containers and hub.containers.spawner == "kubernetes")
 
 
-def has_desk_service(hub: Hub, course: HubCourse) -> bool:
-    """Return whether a course has the service for assistants. With LTI, the platform says who they are."""
-    return bool(course.assistants) or hub.lti is not None
+def has_roster_service(hub: Hub) -> bool:
+    """Return whether hub.toml says who the users are, and the hub's processes see it change."""
+    return hub.lti is None and hub.containers is None
 
 
 def bind_to_hub(*command: str) -> list[str]:
@@ -69,12 +77,15 @@ def build_services(hub: Hub) -> list[dict[str, Any]]:
     for course in hub.courses:
         services.append(_build_teaching_service(hub, course, get_internal_address(hub, port)))
         port += 1
-        if has_desk_service(hub, course):
+        if has_assistants(hub, course):
             services.append(_build_desk_service(hub, course, get_internal_address(hub, port)))
             port += 1
         services.append(_build_watch(hub, course))
     if has_culler(hub):
         services.append(_build_culler(hub))
+    if has_roster_service(hub):
+        command = [*PYTHON, "-m", "autograder.hub.roster_service", str(hub.folder / HUB_FILE)]
+        services.append({"name": ROSTER, "command": command})  # as the hub's own user, who alone reads the file
     return [connect_process(hub, service) for service in services]
 
 

@@ -14,6 +14,8 @@ from pydantic import AfterValidator, Field
 from autograder.base.errors import GradlabError
 from autograder.hub.container_settings import PART_NAME, ContainerSettings
 from autograder.hub.lti_settings import LOOPBACK, LtiSettings
+from autograder.hub.tls_settings import TLSSettings
+from autograder.lms.people import Person
 from autograder.lms.roster import read_roster
 from autograder.model.settings_file import read_settings_file
 from autograder.model.strict_model import StrictModel
@@ -68,15 +70,6 @@ class CourseSettings(StrictModel):
     """They read and mark answers, and can't change or read anything else in the course."""
 
 
-class TLSSettings(StrictModel):
-    """The table `[tls]`."""
-
-    certificate: Path
-    """A PEM file with the certificate, followed by its chain. Relative to the hub's folder."""
-    key: Path
-    """A PEM file that only root can read."""
-
-
 class HubFile(StrictModel):
     """The whole file."""
 
@@ -114,6 +107,8 @@ class HubCourse:
     students: tuple[str, ...]
     teachers: tuple[str, ...]
     assistants: tuple[str, ...]
+    roster: tuple[Person, ...]
+    """The students, if a file lists them."""
     exchange: Path
     """c.Exchange.root of this course."""
 
@@ -227,7 +222,7 @@ def _check_courses(path: Path, file: HubFile) -> None:
 
 
 def _resolve_course(path: Path, name: str, course: CourseSettings, containers: ContainerSettings | None) -> HubCourse:
-    folder, students = (path.parent / course.folder).resolve(), course.students
+    folder = (path.parent / course.folder).resolve()
     # The hub's own container doesn't have the folders of courses.
     if containers is None and not (folder / "nbgrader_config.py").is_file():
         raise GradlabError(
@@ -238,12 +233,14 @@ def _resolve_course(path: Path, name: str, course: CourseSettings, containers: C
             f"{path}: it's inside the course {folder}, and students' files would be, too",
             fix="move the hub's folder out of the course",
         )
+    students, roster = course.students, tuple[Person, ...]()
     if isinstance(students, str):
-        students = tuple(person.id for person in read_roster(path.parent / students))
+        roster = tuple(read_roster(path.parent / students))
+        students = tuple(person.id for person in roster)
         try:
             _check_users(students)
         except ValueError as error:
             raise GradlabError(f"{path}: courses.{name}.students: {error}", fix="correct the roster") from None
     exchanges = containers.exchanges if containers else path.parent / EXCHANGE_FOLDER
     exchange = exchanges / name / "nbgrader"
-    return HubCourse(name, folder, students, course.teachers, course.assistants, exchange)
+    return HubCourse(name, folder, students, course.teachers, course.assistants, roster, exchange)

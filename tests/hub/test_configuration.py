@@ -94,7 +94,8 @@ def test_services_listen_on_this_machine_at_different_ports(folder: Path) -> Non
     urls = [service["url"] for service in services if "url" in service]
     assert len(set(urls)) == 3 and all(url.startswith("http://127.0.0.1:") for url in urls)
     assert {service["name"] for service in services} == {
-        *("exchange", "teach-physics", "watch-physics", "teach-chemistry", "watch-chemistry", "stop-idle-servers"),
+        *("exchange", "teach-physics", "watch-physics", "teach-chemistry", "watch-chemistry"),
+        *("stop-idle-servers", "roster"),
     }
 
 
@@ -108,12 +109,15 @@ def test_in_a_demo_one_password_is_needed_and_no_other_user_is_admitted(
     assert config.Authenticator.allowed_users == {"ana", "ben", "prof"}
 
 
-def test_without_demo_no_service_runs_as_root(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_demo_only_the_service_that_reads_the_hubs_file_runs_as_root(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = folder / "hub.toml"
     path.write_text(path.read_text().replace("demo = true\n", ""))
     monkeypatch.setattr(Path, "owner", lambda path: "grader")
     config = read_configuration(folder)
-    users = {service["name"]: service["user"] for service in config.JupyterHub.services}
+    users = {service["name"]: service.get("user") for service in config.JupyterHub.services}
+    assert [name for name, user in users.items() if user is None] == ["roster"]
     assert users["watch-physics"] == users["teach-physics"] == "grader"
     assert users["exchange"] == "gradlab-exchange"
     assert users["stop-idle-servers"] == "nobody"

@@ -1,4 +1,4 @@
-"""A course's side of LTI, run as the course's owner: `python -m autograder.hub.lti_course COURSE scores|people`.
+"""A course's side of the hub, run as its owner: `python -m autograder.hub.course_process COURSE scores|people`.
 
 `scores` prints everyone's scores, a line of JSON each time they change, until its input ends. `people` puts the people
 in its input, a JSON list, into the gradebook.
