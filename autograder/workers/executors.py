@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
@@ -13,7 +13,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.stop_request import StopRequest
 from autograder.forkserver.server_process import ForkServerProcess
 from autograder.grading.task import GradingSettings, Task
-from autograder.sandbox import list_layer_names, select_required_layers
+from autograder.sandbox import Isolation, list_layer_names, select_required_layers
 from autograder.workers.pool import Pool, grade_all
 from autograder.workers.task_grading import TaskResult
 
@@ -58,12 +58,17 @@ class LocalExecutor:
     """A fork server that is already started; see start_early_server()."""
     pool: Pool | None = None
     """Workers that outlive a call of grade()."""
+    layer_names: dict[Isolation, list[str]] = field(default_factory=dict, repr=False, compare=False)
+    """Those found so far. Trying them takes longer than many a mark, and a pool's fork servers keep theirs."""
 
     def choose_device(self) -> Device:
         return choose_device(self.device)
 
     def list_layer_names(self, settings: GradingSettings, secret_folders: Iterable[Path]) -> list[str]:
-        return list_layer_names(select_required_layers(settings.isolation))
+        level = settings.isolation
+        if level not in self.layer_names:
+            self.layer_names[level] = list_layer_names(select_required_layers(level))
+        return self.layer_names[level]
 
     def grade(
         self, tasks: Iterator[Task | None], settings: GradingSettings, secret_folders: Iterable[Path], stop: StopRequest
