@@ -59,6 +59,8 @@ def read_offered_courses(workspace: Workspace) -> OfferedCourses:
     if mirror:
         try:
             names = mirror.fetch_courses("")
+            for name in names:
+                mirror.place_course_pages(name, workspace.get_class_folder(name))
         except ExchangeRefusal as error:
             names, problem = mirror.list_courses(), str(error)
     else:

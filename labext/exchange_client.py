@@ -72,6 +72,15 @@ class ExchangeClient:
         """Return the version of each released lab."""
         return {str(lab["name"]): str(lab["version"]) for lab in self._ask(_join("courses", course, "labs"))["labs"]}
 
+    def list_course_pages(self, course: str) -> dict[str, str]:
+        """Return the version of each of the course's own pages."""
+        answer = self._ask(_join("courses", course, "labs"))
+        return {str(page["name"]): str(page["version"]) for page in answer.get("pages", ())}
+
+    def fetch_course_page(self, course: str, name: str) -> bytes:
+        with self._open(_join("courses", course, "pages", name)) as answer:
+            return answer.read(MAX_ANSWER)
+
     def fetch_lab(self, course: str, lab: str, folder: Path) -> None:
         """Write a released lab to this new folder."""
         with self._open(_join("courses", course, "labs", lab)) as answer, tempfile.TemporaryFile() as archive:

@@ -47,6 +47,21 @@ class ExchangeMirror:
             for name, version in labs.items():
                 self._fetch_lab(client, folder, name, version)
 
+    def place_course_pages(self, course: str, target: Path) -> None:
+        """Copy the course's own pages to the folder of the student's labs. A page that the student changed is kept."""
+        client = connect_exchange()
+        with self._lock_course(course) as folder:
+            for name, version in client.list_course_pages(course).items():
+                record, page = folder / "versions" / f"{name}.page", target / Path(name).name
+                known = record.read_text(encoding="utf-8") if record.is_file() else ""
+                if known == version or (page.exists() and digest_bytes(page.read_bytes()) != known):
+                    continue
+                content = client.fetch_course_page(course, name)
+                if digest_bytes(content) == version:
+                    target.mkdir(exist_ok=True)
+                    page.write_bytes(content)
+                    record.write_text(version, encoding="utf-8")
+
     def fetch_pages(self, course: str, lab: str) -> None:
         """Copy the student's feedback pages for this lab that are new or changed; of all fetched labs if it's empty."""
         client = connect_exchange()
@@ -100,6 +115,11 @@ class ExchangeMirror:
         with (folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield folder
+
+
+def digest_bytes(content: bytes) -> str:
+    """Compute a page's version, as the exchange does."""
+    return hashlib.sha256(content).hexdigest()
 
 
 def _digest_folder(folder: Path) -> str:

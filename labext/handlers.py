@@ -50,7 +50,7 @@ def add_handlers(app: Any, workspace: Workspace) -> None:
 class CourseHandler(APIHandler):
     """GET: {title, about, pages, labs, courses, problem} for JupyterLab's folder.
 
-    `pages` are those of the course's own pages that are here. Each lab has `changed`, the time it was last saved. In a
+    `pages` are the paths of the course's own pages. Each lab has `changed`, the time it was last saved. In a
     class, `courses` are the student's, and `problem` is why what they offer isn't known.
     """
 
@@ -66,16 +66,21 @@ class CourseHandler(APIHandler):
         for lab in read_progress(root):
             with contextlib.suppress(*DAMAGED):  # a lab that can't be shown doesn't hide the others
                 labs += [lab.as_dict()] if lab.path not in known else []
-        page = read_start_page(root)
+        page, folder = read_start_page(root), root
         if not page.title and len(offered.courses) == 1:
-            page = offered.courses[0].named_page
+            page, folder = offered.courses[0].named_page, self.workspace.get_class_folder(offered.courses[0].name)
         answer = {
-            "pages": [name for name in (START, GLOSSARY) if (root / name).is_file()],
+            "pages": _list_pages(root, folder),
             "labs": [lab | {"changed": _read_change_time(root / lab["path"])} for lab in labs],
             "courses": [course.as_dict() for course in offered.courses],
             "problem": offered.problem,
         }
         self.finish(asdict(page) | answer)
+
+
+def _list_pages(root: Path, folder: Path) -> list[str]:
+    """List the paths of the course's own pages in this folder."""
+    return [(folder / name).relative_to(root).as_posix() for name in (START, GLOSSARY) if (folder / name).is_file()]
 
 
 class StateHandler(APIHandler):

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from autograder.base.submission_files import SECRET, TIMESTAMP, read_small_text
+from autograder.hub.course_pages import PAGES
 from autograder.model.arrivals import CLOCK_TOLERANCE
 from labext.folder_archive import pack_folder
 
@@ -55,6 +56,8 @@ class ExchangeFolder:
 
     def __init__(self, folder: Path) -> None:
         self.outbound, self.inbound, self.feedback = (folder / name for name in ("outbound", "inbound", "feedback"))
+        self.pages = folder / "pages"
+        """The course's own, which its user copies here."""
         self.staging = folder / ".staging"
         """Submissions that aren't complete; on the same file system as inbound."""
         self._lock, self._last_time = threading.Lock(), datetime.fromtimestamp(0, UTC)
@@ -74,6 +77,14 @@ class ExchangeFolder:
                 each.name for each in entries if each.is_dir(follow_symlinks=False) and not each.name.startswith(".")
             )
         return []
+
+    def list_course_pages(self) -> dict[str, str]:
+        """List what changes with each of the course's own pages, by its name."""
+        versions = {}
+        for name in PAGES:
+            with contextlib.suppress(FileNotFoundError):
+                versions[name] = hashlib.sha256((self.pages / name).read_bytes()).hexdigest()
+        return versions
 
     def list_release_times(self) -> dict[str, int]:
         """List what changes when a lab is released again: its folder's change time in nanoseconds, by lab."""

@@ -15,12 +15,12 @@ from tornado.web import Application, HTTPError, RequestHandler, stream_request_b
 
 from autograder.base.event_log import record_event
 from autograder.hub.exchange_folder import ExchangeFolder, LabUnsettledError, SubmissionRefused
+from autograder.hub.exchange_health import HealthHandler
 from autograder.hub.groups import get_student_group, get_teacher_group
 from autograder.hub.submission_upload import SubmissionUpload
 from labext.folder_archive import MAX_ARCHIVE
 
 PIECE = 2**18
-HEALTHY = "ok"
 REASONS = {403: "no valid token of a user of this hub", 404: "there's no such course or lab", 413: "it's too large"}
 
 
@@ -84,12 +84,24 @@ class CoursesHandler(ExchangeHandler):
 
 
 class LabsHandler(ExchangeHandler):
-    """GET: {labs}, each with name and version."""
+    """GET: {labs, pages}, each with name and version. `pages` are the course's own."""
 
     def get(self, course: str) -> None:
         exchange = self.open_course(course)
         labs = [{"name": lab, "version": exchange.compute_version(lab)} for lab in exchange.list_labs()]
-        self.finish({"labs": labs})
+        pages = [{"name": page, "version": version} for page, version in exchange.list_course_pages().items()]
+        self.finish({"labs": labs, "pages": pages})
+
+
+class CoursePageHandler(ExchangeHandler):
+    """GET: one of the course's own pages."""
+
+    def get(self, course: str, name: str) -> None:
+        exchange = self.open_course(course)
+        if name not in exchange.list_course_pages():
+            raise HTTPError(404)
+        self.set_header("Content-Type", "application/octet-stream")  # no browser is meant to show it
+        self.finish((exchange.pages / name).read_bytes())
 
 
 class LabHandler(ExchangeHandler):
@@ -194,23 +206,6 @@ class OwnPageHandler(ExchangeHandler):
         self.finish(await asyncio.to_thread(exchange.get_page_path(name).read_bytes))
 
 
-class HealthHandler(RequestHandler):
-    """GET: {status}, for anyone: "ok", or with a status of 503 why no one can submit."""
-
-    def initialize(self, courses: dict[str, ExchangeFolder]) -> None:
-        self._courses = courses
-
-    async def get(self) -> None:
-        self.set_header("Cache-Control", "no-store")
-        try:
-            states = [await asyncio.to_thread(course.is_full) for course in self._courses.values()]
-            status = "the disk is full" if any(states) else HEALTHY
-        except OSError:
-            status = "the folder of submissions can't be read"
-        self.set_status(200 if status == HEALTHY else 503)
-        self.finish({"status": status})
-
-
 class MissingHandler(ExchangeHandler):
     """Any other address."""
 
@@ -225,6 +220,7 @@ def build_application(prefix: str, hub_auth: HubAuth, courses: dict[str, Exchang
     routes: list[tuple[str, type[RequestHandler]]] = [
         (r"courses", CoursesHandler),
         (r"courses/(?P<course>[^/]+)/labs", LabsHandler),
+        (r"courses/(?P<course>[^/]+)/pages/(?P<name>[^/]+)", CoursePageHandler),
         (lab, LabHandler),
         (rf"{lab}/submissions", SubmissionsHandler),
         (rf"{lab}/pages", PagesHandler),

@@ -1,6 +1,7 @@
 """`gradlab watch` as a service of a hub: `python -m autograder.hub.watch_service COURSE EXCHANGE`.
 
-It waits until a lab is released, and starts the watch again when another one is.
+It waits until a lab is released, and starts the watch again when another one is. It also gives students the course's
+own pages, since the exchange's user can't read the course.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from autograder.base.event_log import record_event
 from autograder.base.stop_request import StopRequest
+from autograder.hub.course_pages import publish_pages
 from autograder.hub.exchange_folder import ExchangeFolder
 from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
 
@@ -31,6 +33,7 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
     known = folder.list_release_times()
     record_event("start", labs=", ".join(known))
     while not stop.is_set():
+        publish_pages(course, folder.pages)
         labs, known = _list_labs(course, folder), _record_releases(known, folder.list_release_times())
         if not labs:
             stop.wait(LOOK_SECONDS)
@@ -42,6 +45,7 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
         )
         while watch.poll() is None and not stop.is_set() and _list_labs(course, folder) == labs:
             stop.wait(LOOK_SECONDS)
+            publish_pages(course, folder.pages)
             known = _record_releases(known, folder.list_release_times())
         if watch.poll() is None:
             watch.send_signal(signal.SIGINT)

@@ -12,6 +12,7 @@ from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import collect_reference, fill_notebook
 from labext.class_submission import LATER
 from labext.exchange_client import ExchangeClient, ExchangeRefusal
+from labkit.notebook_progress import START
 from tests.classroom.processes import list_children
 from tests.hub.hub_process import HubUser, RunningHub, copy_course, release_lab, run_hub
 from tests.waiting import wait_until
@@ -90,6 +91,30 @@ def assert_others_see_nothing(hub: RunningHub, page: bytes) -> None:
         assert answer.status_code == 404 and page not in answer.content
     with pytest.raises(ExchangeRefusal, match="no valid token"):
         ExchangeClient(hub.exchange, "nonsense").list_courses()
+
+
+@pytest.mark.slow
+def test_the_home_has_the_courses_title_and_its_own_pages(hub: RunningHub) -> None:
+    """Slow: see above."""
+    ana = hub.log_in("ana")
+    base, start = ana.open_server(), hub.folder / "homes" / "ana" / COURSE / START
+    released = hub.course / "release" / START
+
+    def read_home() -> dict[str, object]:
+        return dict(ana.get(f"{base}gradlab/course").json())
+
+    wait_until(lambda: f"{COURSE}/{START}" in read_home()["pages"], "the student has the start page")  # type: ignore[operator]
+    assert read_home()["title"] == "A small course"
+    assert start.read_bytes() == released.read_bytes()
+    released.write_bytes(newer := released.read_bytes() + b"\n")
+    wait_until(lambda: read_home() and start.read_bytes() == newer, "the student has the newer page")
+
+    start.write_bytes(own := newer + b"\n\n")
+    published = hub.folder / "exchange" / COURSE / "nbgrader" / COURSE / "pages" / START
+    released.write_bytes(newest := newer + b" ")
+    wait_until(lambda: published.read_bytes() == newest, "the exchange has the newest page")
+    assert read_home()["title"] == "A small course"
+    assert start.read_bytes() == own, "what the student has changed is kept"
 
 
 @pytest.mark.slow

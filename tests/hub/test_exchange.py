@@ -10,6 +10,7 @@ from nbgrader.utils import notebook_hash
 from autograder.exchange.inbox import Inbox
 from autograder.hub.exchange_folder import compute_page_name
 from labext.exchange_client import ExchangeRefusal, Receipt
+from labkit.notebook_progress import START
 from tests.hub.exchange_process import COURSE, LAB, OTHER_COURSE, ExchangeProcess, pack
 
 NOTEBOOK = {f"{LAB}.ipynb": b'{"cells": []}', "data/numbers.csv": b"1,2\n"}
@@ -123,12 +124,33 @@ def test_only_a_released_lab_is_fetched_or_submitted(exchange: ExchangeProcess, 
     assert exchange.list_files() == before
 
 
+def test_a_courses_own_pages_are_for_its_users_only(exchange: ExchangeProcess) -> None:
+    pages = exchange.course / "pages"
+    pages.mkdir()
+    (pages / START).write_text("the start page")
+    (pages / "notes.ipynb").write_text("another file")
+    client = exchange.connect()
+    assert list(client.list_course_pages(COURSE)) == [START]
+    assert client.fetch_course_page(COURSE, START) == b"the start page"
+    for user, name in (("eve", START), ("ana", "notes.ipynb"), ("ana", f"..%2foutbound%2f{LAB}%2f{LAB}.ipynb")):
+        assert exchange.ask(f"courses/{COURSE}/pages/{name}", f"{user}-token")[0] == 404
+    shutil.rmtree(pages)
+    assert exchange.connect().list_course_pages(COURSE) == {}
+
+
 @pytest.mark.parametrize("token", [None, "nonsense", "no-scope", "service-token", ""])
 def test_without_a_valid_token_of_a_user_nothing_is_answered_or_stored(
     exchange: ExchangeProcess, token: str | None
 ) -> None:
     before = exchange.list_files()
-    for path in ("courses", f"courses/{COURSE}/labs", PATH, f"{PATH}/pages", "nowhere"):
+    for path in (
+        "courses",
+        f"courses/{COURSE}/labs",
+        f"courses/{COURSE}/pages/{START}",
+        PATH,
+        f"{PATH}/pages",
+        "nowhere",
+    ):
         assert exchange.ask(path, token)[0] == 403
     assert exchange.ask(f"{PATH}/submissions", token, pack(NOTEBOOK))[0] == 403
     assert exchange.list_files() == before

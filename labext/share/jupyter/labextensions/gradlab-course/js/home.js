@@ -53,7 +53,8 @@ function buildStart(course, actions) {
   const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
   const row = element('div', '', { class: 'gradlab-buttons' });
   row.append(start);
-  if (course.pages.includes(START)) row.append(button('How a lab works', actions.showHow, { class: 'gradlab-how', 'data-key': 'how' }));
+  const how = course.pages.find(path => path.endsWith(START));
+  if (how) row.append(button('How a lab works', () => actions.showHow(how), { class: 'gradlab-how', 'data-key': 'how' }));
   const section = element('div', '', { class: 'gradlab-place' });
   section.append(element('p', place, { class: 'gradlab-small' }), row);
   return section;

@@ -124,7 +124,7 @@ function workList(lab, works, actions) {
 }
 
 function pages(course, actions) {
-  return links('Pages', Object.entries(PAGES).filter(([path]) => course.pages.includes(path)).map(([path, name]) => link(name, path, () => actions.openFile(path))));
+  return links('Pages', course.pages.map(path => link(PAGES[path.split('/').at(-1)], path, () => actions.openFile(path))));
 }
 
 /** A section with this title and a list of buttons. */

@@ -2,7 +2,6 @@
 
 import { makeHome } from './home.js';
 import { labOf } from './notebook.js';
-import { START } from './panel.js';
 
 const NARROW = 700; // pixels: a window this narrow has no room for a panel next to the course
 
@@ -37,7 +36,7 @@ export class Places {
       this.home = makeHome(this.modules['@jupyterlab/apputils'], this.modules['@lumino/widgets'], {
         open: (lab, exercise) => this.openLab(lab, exercise),
         renew: lab => this.classLabs.renew(lab),
-        showHow: () => this.openLab({ path: START }, ''),
+        showHow: path => this.openLab({ path }, ''),
         showPage: lab => this.pages.show(lab, lab.path),
       });
       if (this.tree) this.tree.addWidget(this.home);
