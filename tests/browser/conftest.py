@@ -13,6 +13,7 @@ import pytest
 from playwright.sync_api import Browser, Error, Locator, Page, Route, expect, sync_playwright
 
 from autograder.authoring.course_folder import build_course, read_course
+from tests.hub.hub_process import RunningHub
 from tests.lab_server import LabServer, run_lab_server
 
 if TYPE_CHECKING:
@@ -94,7 +95,14 @@ def skip_without(reason: str) -> NoReturn:
 
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
-    """An empty tab of a new profile, which reaches this machine's servers and nothing else."""
+    """An empty tab of a new profile."""
+    with open_profile(browser) as page:
+        yield page
+
+
+@contextlib.contextmanager
+def open_profile(browser: Browser) -> Iterator[Page]:
+    """Open a tab of a new profile, as of another person. It reaches this machine's servers and nothing else."""
     expect.set_options(timeout=PATIENCE)
     context = browser.new_context(viewport={"width": 1280, "height": 1000})
     context.set_default_timeout(PATIENCE)
@@ -182,6 +190,9 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 
 def _keep(value: object, folder: Path, name: str) -> None:
     if isinstance(value, LabServer):
+        folder.mkdir(parents=True, exist_ok=True)
+        shutil.copy(value.log, folder / f"{name}.log")
+    if isinstance(value, RunningHub):
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(value.log, folder / f"{name}.log")
     if isinstance(value, Page):

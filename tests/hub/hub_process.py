@@ -83,6 +83,11 @@ class RunningHub:
     process: subprocess.Popen[bytes]
 
     @property
+    def log(self) -> Path:
+        """What it printed."""
+        return self.folder.parent / "hub.log"
+
+    @property
     def exchange(self) -> str:
         """The exchange as students' servers reach it."""
         return f"{self.url}/services/exchange/"
@@ -109,7 +114,7 @@ def run_hub(
 ) -> Iterator[RunningHub]:
     """Run a hub for this course, with its folder in `place`, until the test is done.
 
-    settings: added to hub.toml. roster: a file with the students, instead of Ana and Ben. age: JupyterHub's, of PYTHONS.
+    settings: keys or a table, added to hub.toml. roster: a file with the students, instead of Ana and Ben. age: JupyterHub's, of PYTHONS.
     """
     if missing := find_missing_program():
         _skip_without(f"{missing} isn't installed: run make setup")
@@ -121,7 +126,8 @@ def run_hub(
     command = [PYTHONS[age], "-m", "autograder.cli", "hub", "--folder", str(folder)]
     if settings or roster:
         create_settings(folder, course, roster, (), True, port)
-        (folder / HUB_FILE).write_text((folder / HUB_FILE).read_text() + settings)
+        written = (folder / HUB_FILE).read_text()
+        (folder / HUB_FILE).write_text(written + settings if settings.startswith("[") else settings + written)
     else:
         command += [str(course), "--demo", "--port", str(port)]
     with start_hub(command, variables, place) as (process, log):
