@@ -36,6 +36,15 @@ def test_the_first_page_says_what_the_course_is_for_and_leads_into_it(
     expect(page.get_by_role("tab", name=f"{LAB}.ipynb")).to_be_visible()
 
 
+def test_the_courses_own_pages_open_from_the_home_and_the_panel(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    page.goto(grader_free_server.address("lab") + "&reset")
+    page.get_by_role("article", name="A small course").get_by_role("button", name="How a lab works").click()
+    expect(page.get_by_role("tab", name="00_start_here.ipynb")).to_be_visible()
+    page.get_by_role("region", name="Pages").get_by_role("button", name="Glossary").click()
+    expect(page.get_by_role("tab", name="00_glossary.ipynb")).to_be_visible()
+
+
 def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
     path = grader_free_server.folder / LAB / f"{LAB}.ipynb"
