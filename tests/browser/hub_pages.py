@@ -91,7 +91,7 @@ class Student:
     def answer(self, code: str, words: str, passes: bool) -> None:
         """Write an exercise and run its check, answer the quiz, and write an answer in words."""
         find_panel(self.page).get_by_role("button", name=re.compile("^sum_of_squares")).click()
-        write(self.page, "def sum_of_squares", f"return {code}")
+        self.write_code(code)
         check(self.page)
         expect(self.page.locator(".gradlab-card").first).to_contain_text(f"{int(passes)} of 1 check passed")
         self.page.get_by_role("checkbox", name="q1 a").check()
@@ -102,6 +102,9 @@ class Student:
             self.page.keyboard.press(keys)
         self.page.keyboard.type(words)
         self.page.keyboard.press("Shift+Enter")
+
+    def write_code(self, code: str) -> None:
+        write(self.page, "def sum_of_squares", f"return {code}")
 
     def submit_until_marked(self, mark: str) -> None:
         """Press Mark my work until a mark is shown: a watch that is still starting may need longer than the page waits."""
