@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 from dataclasses import dataclass
 from html import escape
@@ -17,6 +18,11 @@ from labkit.untrusted_json import DAMAGED
 NOTHING_FOUND = "There's no lab in this folder, and no check has run in this notebook yet. Run a lab's checks first."
 COLAB = "google.colab._message"  # of Colab's kernel: asks the browser, which keeps the open notebook
 SECONDS = 10  # until Colab has to answer
+AS_SAVED = "Read from the notebooks as they were last saved."
+MARKING = (
+    "*Mark my work* runs the hidden checks and marks quizzes. It's in the Course panel of JupyterLab and Notebook 7; "
+    "Colab and VS Code don't have it."
+)
 
 
 @dataclass(frozen=True)
@@ -24,16 +30,23 @@ class Progress:
     """What `labkit.progress()` shows."""
 
     labs: tuple[LabProgress, ...]
+    folder: Path | None = None
+    """The folder that the labs were read from; None for the notebook that is open in Colab."""
     checked: tuple[str, ...] = ()
     """For want of a lab, a line for each exercise whose checks ran in this kernel."""
 
     def __repr__(self) -> str:
-        lines = [f"{lab.name}: {_describe_progress(lab)}" for lab in self.labs] or self.checked
-        return "\n".join(lines) or NOTHING_FOUND
+        lines = [f"{lab.name}: {_describe_progress(lab)}" for lab in self.labs] or [*self.checked]
+        return "\n".join([*lines, *self.remarks]) or NOTHING_FOUND
+
+    @property
+    def remarks(self) -> list[str]:
+        """What to know about these figures."""
+        return [*([AS_SAVED] if self.folder else []), *([MARKING] if self.labs else [])]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return text for every program, and a table if there is one to show."""
-        return {"text/plain": repr(self), **({"text/html": _render_html(self.labs)} if self.labs else {})}
+        return {"text/plain": repr(self), **({"text/html": _render_html(self)} if self.labs else {})}
 
 
 def progress(folder: str = "") -> Progress:
@@ -42,8 +55,11 @@ def progress(folder: str = "") -> Progress:
     If no lab is there, as in Colab, it shows your progress in the open notebook.
     """
     path = Path(folder or ".").resolve()
-    labs = read_progress(path) or read_progress(path.parent) or _read_colab()
-    return Progress(tuple(labs), () if labs else _list_checked())
+    for course in (path, path.parent):
+        if labs := read_progress(course):
+            return Progress(tuple(labs), course)
+    labs = _read_colab()
+    return Progress(tuple(labs), checked=() if labs else _list_checked())
 
 
 def _read_colab() -> list[LabProgress]:
@@ -66,13 +82,16 @@ def _describe_progress(lab: LabProgress) -> str:
     return lab.summary + (f"; next: {lab.next_work.shown_name}" if lab.begun and lab.next_work else "")
 
 
-def _render_html(labs: tuple[LabProgress, ...]) -> str:
+def _render_html(shown: Progress) -> str:
     rows = []
-    for lab in labs:
-        title = escape(lab.title)
-        link = f'<a href="{escape(lab.path, quote=True)}">{title}</a>' if lab.path else title
+    # A front end takes a link to be relative to the notebook, whose folder its kernel starts in.
+    start = os.path.relpath(shown.folder) if shown.folder else ""
+    for lab in shown.labs:
+        title, path = escape(lab.title), Path(start, lab.path).as_posix()
+        link = f'<a href="{escape(path, quote=True)}">{title}</a>' if lab.path else title
         words = _describe_progress(lab)
         label = escape(f"{lab.name}: {words}", quote=True)
         bar = f'<progress max="{lab.points:g}" value="{lab.earned:g}" aria-label="{label}"></progress>'
         rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{escape(words)}</td></tr>")
-    return f"<table>{''.join(rows)}</table>"
+    remarks = "<br>".join(escape(line).replace("*Mark my work*", "<em>Mark my work</em>") for line in shown.remarks)
+    return f"<table>{''.join(rows)}</table><p>{remarks}</p>"
