@@ -13,10 +13,10 @@ from tests.hub.hub_process import RunningHub, release_lab, run_hub
 from tests.hub.lti_platform import LtiPlatform, Person, run_platform
 from tests.waiting import wait_until
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ANA, PROF = Person("ana"), Person("prof", "Instructor")
-INTERFACES = ("lab", "notebook")
+INTERFACES = (pytest.param("lab", marks=pytest.mark.gate), pytest.param("notebook", marks=pytest.mark.nightly))
 
 
 @pytest.fixture
@@ -128,6 +128,7 @@ def lti_hub(course: Path, platform: LtiPlatform, tmp_path_factory: pytest.TempPa
         yield running
 
 
+@pytest.mark.nightly
 def test_a_link_in_the_lms_leads_to_the_lab_and_its_score_back(
     lti_hub: RunningHub, platform: LtiPlatform, prof: Page, ana: Page
 ) -> None:

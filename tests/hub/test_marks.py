@@ -92,7 +92,7 @@ def has_marked_all(hub: RunningHub) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.gate
+@pytest.mark.nightly
 def test_no_mark_of_a_class_on_a_hub_differs_from_that_of_gradlab_grade(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
