@@ -12,6 +12,7 @@ from nbformat import NotebookNode
 
 from autograder.intake.cell_matching import match_cells
 from autograder.intake.claims import read_claims
+from autograder.intake.course_cell_names import describe_course_cell
 from autograder.intake.file_decoding import AGAIN, SubmissionRefusedError
 from autograder.intake.releases import Releases
 from autograder.intake.repair_notes import NOTES_ID, RepairLog, add_notes, read_notes
@@ -80,7 +81,7 @@ def repair_lab_notebook(
     _number(cells, {cell.id for cell in source_notebook.cells})
     _note_whole_notebook(submitted, answers, course_cells, log)
     notebook = create_notebook(cells, copy_json(source_notebook.metadata))
-    notes = log.build_notes()
+    notes = log.build_notes(lambda name: describe_course_cell(name, course_cells))
     return RepairedNotebook(add_notes(notebook, notes), notes)
 
 
@@ -131,9 +132,9 @@ def _split_answers(
 
 
 def _select_distinct(versions: list[SubmittedCell], cell: NotebookNode) -> tuple[SubmittedCell, list[SubmittedCell]]:
-    """Return the first and the later versions of a cell, without copies and untouched stubs."""
+    """Return the first and the later versions of a cell, without untouched stubs, and of equal ones only the last."""
     stub = get_released_source(cell).strip()
-    texts = {piece.text.strip(): piece for piece in reversed(versions) if piece.text.strip() != stub}
+    texts = {piece.text.strip(): piece for piece in versions if piece.text.strip() != stub}
     written = [piece for piece in versions if any(piece is kept for kept in texts.values())]
     return (written[0], written[1:]) if written else (versions[0], [])
 

@@ -53,8 +53,8 @@ WRITTEN = {"raise NotImplementedError()": "return x"}
 def test_the_courses_own_changes_are_reported_as_the_courses(earlier_course: Path) -> None:
     messages, _ = collect_notes(earlier_course, WRITTEN)
     (course_note,) = [note for note in messages if "The course changed these cells after you fetched the lab" in note]
-    assert "check-shift" in course_note
-    assert "check-double" not in course_note
+    assert "the check of shift" in course_note
+    assert "the check of double" not in course_note
     assert not any("Changed course cells were restored" in note or "missing" in note for note in messages)
 
 
@@ -77,7 +77,7 @@ def test_a_students_change_to_an_old_cell_is_still_reported(earlier_course: Path
         earlier_course, {"STEP = 3.0": "STEP = 4.0", "torch.tensor([4.0])": "torch.tensor([5.0])"}
     )
     (change_note,) = [note for note in messages if "Changed course cells were restored" in note]
-    assert "check-shift" in change_note
+    assert "the check of shift" in change_note
 
 
 def test_the_same_release_is_remembered_once(earlier_course: Path) -> None:

@@ -76,8 +76,9 @@ def test_deleted_exercises_are_restored_empty_and_deleted_checks_and_given_cells
     assert "return (x * x)" not in get_cell(repaired.notebook, EXERCISE).source
     assert "BEGIN HIDDEN TESTS" in get_cell(repaired.notebook, CHECK).source
     assert "import torch" in get_cell(repaired.notebook, imports).source
-    assert any(EXERCISE in note for note in describe_notes(repaired.notes))
-    assert any(CHECK in note and imports in note for note in describe_notes(repaired.notes))
+    notes = describe_notes(repaired.notes)
+    assert any("put back, empty: sum_of_squares." in note for note in notes)
+    assert any("the check of sum_of_squares" in note and "`import torch`" in note for note in notes)
 
 
 @pytest.mark.parametrize("kind", [CellKind.CHECK, CellKind.GIVEN])
@@ -90,7 +91,8 @@ def test_a_changed_check_or_given_cell_is_restored_and_reported(kind: CellKind, 
     repaired = repair_edited(lab, tmp_path / "in" / "n.ipynb", edit)
     original = repair_edited(lab, tmp_path / "original" / "n.ipynb")
     assert get_cell(repaired.notebook, name).source == get_cell(original.notebook, name).source != "2.0"
-    assert any(name in note and "were restored" in note for note in describe_notes(repaired.notes))
+    words = "the check of sum_of_squares" if kind is CellKind.CHECK else "`import torch`"
+    assert any(words in note and "were restored" in note for note in describe_notes(repaired.notes))
 
 
 def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_path: Path) -> None:
@@ -98,7 +100,7 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
         notebook.cells += [copy.deepcopy(c) for c in notebook.cells if c.id in (EXERCISE, CHECK)]
 
     (note,) = describe_notes(repair_edited(lab, tmp_path / "a" / "n.ipynb", paste).notes)
-    assert note.startswith("Copies of cells") and EXERCISE in note
+    assert note.startswith("Copies of cells") and note.endswith(": sum_of_squares.")
 
     def second_version(notebook: NotebookNode) -> None:
         paste(notebook)
@@ -112,6 +114,18 @@ def test_a_pasted_copy_counts_once_and_of_two_versions_the_last(lab: Lab, tmp_pa
     )
     assert first < second < [c.id for c in repaired.notebook.cells].index(CHECK)
     assert any("last version counts" in note for note in describe_notes(repaired.notes))
+
+
+def test_of_a_version_that_was_changed_and_changed_back_the_last_copy_counts(lab: Lab, tmp_path: Path) -> None:
+    def edit(notebook: NotebookNode) -> None:
+        original = next(c for c in notebook.cells if c.id == EXERCISE)
+        notebook.cells += [copy.deepcopy(original), copy.deepcopy(original)]
+        notebook.cells[-2].source = "def sum_of_squares(x):\n    return x"
+
+    sources = [c.source for c in repair_edited(lab, tmp_path / "in" / "n.ipynb", edit).notebook.cells]
+    right = collect_reference(lab)["sum_of_squares"]
+    assert sources.count(right) == 1
+    assert sources.index(right) > sources.index("def sum_of_squares(x):\n    return x")
 
 
 def test_an_untouched_copy_does_not_undo_the_answer(lab: Lab, tmp_path: Path) -> None:
@@ -157,7 +171,9 @@ def test_metadata_of_a_submission_counts_for_nothing(lab: Lab, tmp_path: Path) -
     assert repaired.notebook.metadata.kernelspec.name == "python3"
     course = build_source_notebook(lab)
     assert [c.metadata for c in repaired.notebook.cells[1:]] == [c.metadata for c in course.cells]
-    assert any("do not count" in note and CHECK in note for note in describe_notes(repaired.notes))
+    assert any(
+        "do not count" in note and "the check of sum_of_squares" in note for note in describe_notes(repaired.notes)
+    )
 
 
 def test_an_answer_in_a_new_cell_is_found_if_the_exercise_was_deleted(lab: Lab, tmp_path: Path) -> None:
@@ -221,9 +237,9 @@ def test_an_answer_in_words_is_found_by_its_position_if_nothing_names_it(
     repaired = repair_edited(lab_with_questions, tmp_path / "in" / "n.ipynb", edit)
     texts = {name: get_cell(repaired.notebook, f"question-{name}").source for name in ("why", "how")}
     assert {name for name, text in texts.items() if text == f"My answer to {name}."} == set(answered)
-    ids = [f"question-{name}" for name in answered]
+    titles = [name.capitalize() for name in answered]
     assert [note for note in describe_notes(repaired.notes) if "by their position" in note] == [
-        f"Written answers whose cells were missing were found again by their position: {', '.join(ids)}."
+        f"Written answers whose cells were missing were found again by their position: {', '.join(titles)}."
     ]
 
 

@@ -25,7 +25,8 @@ from tests.hostile.edits import (
 
 
 @edit_case(
-    "A check cell is edited: the student printed something in it.", note="course cells were restored: check-double"
+    "A check cell is edited: the student printed something in it.",
+    note="course cells were restored: the check of double",
 )
 def edited_check(notebook: Notebook) -> None:
     find_cell(notebook, CHECK)["source"] = "print(double(torch.ones(1)))"
@@ -58,7 +59,7 @@ def nul_bytes(notebook: Notebook) -> None:
     notebook["cells"].append(make_code_cell("x = 1\0"))
 
 
-@edit_case("An exercise is below its check: moved by an arrow.", note="course's order: exercise-double")
+@edit_case("An exercise is below its check: moved by an arrow.", note="course's order: double")
 def exercise_after_its_check(notebook: Notebook) -> None:
     place = find_index(notebook, DOUBLE)
     notebook["cells"].insert(place + 1, notebook["cells"].pop(place))
@@ -74,7 +75,7 @@ def swapped_grade_ids(notebook: Notebook) -> None:
 
 @edit_case(
     "An exercise's cell became Markdown: the M key in command mode.",
-    note="another type were changed back to their type in the course: exercise-double",
+    note="another type were changed back to their type in the course: double",
 )
 def exercise_as_markdown(notebook: Notebook) -> None:
     find_cell(notebook, DOUBLE)["cell_type"] = "markdown"
@@ -82,13 +83,13 @@ def exercise_as_markdown(notebook: Notebook) -> None:
 
 @edit_case(
     "An exercise's cell became raw: the R key in command mode.",
-    note="another type were changed back to their type in the course: exercise-double",
+    note="another type were changed back to their type in the course: double",
 )
 def exercise_as_raw(notebook: Notebook) -> None:
     find_cell(notebook, DOUBLE)["cell_type"] = "raw"
 
 
-@edit_case("A copy is pasted below the wrong answer and corrected there.", note="last version counts: exercise-double")
+@edit_case("A copy is pasted below the wrong answer and corrected there.", note="last version counts: double")
 def second_version_after(notebook: Notebook) -> None:
     notebook["cells"].insert(find_index(notebook, DOUBLE) + 1, copy_cell(notebook, DOUBLE))
     find_cell(notebook, DOUBLE)["source"] = "def double(x):\n    return x"
@@ -110,7 +111,7 @@ def answer_in_a_cell_of_its_own(notebook: Notebook) -> None:
 
 @edit_case(
     "The exercise's cell is split between a helper and the function that uses it.",
-    note="split were joined again: exercise-total",
+    note="split were joined again: total",
 )
 def split_between_definitions(notebook: Notebook) -> None:
     find_cell(notebook, TOTAL)["source"] = "def helper(x):\n    return x.sum()\n\ndef total(x):\n    return helper(x)"
@@ -119,7 +120,7 @@ def split_between_definitions(notebook: Notebook) -> None:
 
 @edit_case(
     "The second half of a split cell has lost its metadata and has a new id.",
-    note="split were joined again: exercise-double",
+    note="split were joined again: double",
 )
 def split_with_a_new_id(notebook: Notebook) -> None:
     split(notebook, DOUBLE, 2)
@@ -160,12 +161,12 @@ def a_hundred_thousand_cells(folder: Path, notebook: Notebook) -> None:
     write_bytes(folder, json.dumps(notebook).encode())
 
 
-deleted_check = edit_case("A check cell is deleted: it looked like clutter.", note="were put back: check-double")(
-    lambda notebook: drop(notebook, CHECK)
-)
+deleted_check = edit_case(
+    "A check cell is deleted: it looked like clutter.", note="were put back: the check of double"
+)(lambda notebook: drop(notebook, CHECK))
 deleted_exercise = edit_case(
     "An exercise's cell is deleted: cut instead of copied.",
-    note="put back, empty: exercise-shift",
+    note="put back, empty: shift",
     intact=["double", "total"],
 )(lambda notebook: drop(notebook, SHIFT))
 deleted_given = edit_case(
@@ -182,23 +183,23 @@ pasted_copy_before = edit_case("A copy of the answer is pasted at the top: to ke
 )
 split_inside_the_function = edit_case(
     "The exercise's cell is split in the middle of the function: Ctrl-Shift-Minus by accident.",
-    note="split were joined again: exercise-double",
+    note="split were joined again: double",
 )(lambda notebook: split(notebook, DOUBLE, 2))
 merged_exercises = edit_case(
     "Two exercises are merged into one cell, and the cells between them are gone.",
-    note="were separated again: exercise-shift",
+    note="were separated again: shift",
 )(lambda notebook: merge(notebook, DOUBLE, SHIFT))
 merged_into_check = edit_case(
     "An exercise is merged into the check of the one before.",
-    note="found again by the names they define: exercise-total",
+    note="found again by the names they define: total",
 )(lambda notebook: merge(notebook, "check-shift", TOTAL))
 merged_into_given = edit_case(
     "An exercise is merged into the given cell above it.",
-    note="found again by the names they define: exercise-shift",
+    note="found again by the names they define: shift",
 )(lambda notebook: merge(notebook, find_constant(notebook)["id"], SHIFT))
 merged_with_all_between = edit_case(
     "An exercise, its check and the next exercise are merged into one cell.",
-    note="were separated again: check-shift, exercise-total",
+    note="were separated again: the check of shift, total",
 )(lambda notebook: merge(notebook, SHIFT, "check-shift", TOTAL))
 syntax_error_in_an_added_cell = edit_case("An added cell is no Python: notes typed into a code cell.")(
     lambda notebook: add(notebook, "remember: to ask about this!")

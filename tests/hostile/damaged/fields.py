@@ -10,7 +10,7 @@ from tests.hostile.edits import CHECK, DOUBLE, SHIFT, TOTAL, Notebook, find_cell
 
 @edit_case(
     "The grade_id and the id of an exercise are others: an extension renamed them.",
-    note="found again by the names they define: exercise-shift",
+    note="found again by the names they define: shift",
 )
 def changed_grade_id(notebook: Notebook) -> None:
     get_flags(notebook, SHIFT)["grade_id"] = "cell-4f1"
@@ -42,12 +42,12 @@ def metadata_of_another_shape(notebook: Notebook) -> None:
     find_cell(notebook, SHIFT)["metadata"] = "locked"
 
 
-@edit_case("The points of a check are a thousand.", note="do not count: check-double")
+@edit_case("The points of a check are a thousand.", note="do not count: the check of double")
 def edited_points(notebook: Notebook) -> None:
     get_flags(notebook, CHECK)["points"] = 1000
 
 
-@edit_case("The points of a check are NaN and those of another a text.", note="do not count: check-double")
+@edit_case("The points of a check are NaN and those of another a text.", note="do not count: the check of double")
 def points_that_are_no_number(notebook: Notebook) -> None:
     get_flags(notebook, CHECK)["points"] = float("nan")
     get_flags(notebook, "check-shift")["points"] = "ten"
@@ -55,7 +55,7 @@ def points_that_are_no_number(notebook: Notebook) -> None:
 
 @edit_case(
     "Cells are tagged remove-cell and raises-exception: copied from a book's notebooks.",
-    note="do not count: check-double",
+    note="do not count: the check of double",
 )
 def tags_of_converters(notebook: Notebook) -> None:
     find_cell(notebook, CHECK)["metadata"]["tags"] = ["raises-exception", "remove-cell"]
@@ -153,7 +153,7 @@ def format_5(notebook: Notebook) -> None:
 
 
 unlocked = edit_case(
-    "A check is unlocked and no longer graded: to be able to edit it.", note="do not count: check-double"
+    "A check is unlocked and no longer graded: to be able to edit it.", note="do not count: the check of double"
 )(lambda notebook: get_flags(notebook, CHECK).update(locked=False, grade=False, solution=True))
 unknown_cell_type = edit_case("A cell is a heading, a type that format 4 no longer has.", note="left out")(
     lambda notebook: notebook["cells"].append({"cell_type": "heading", "level": 1, "metadata": {}, "source": "Notes"})
