@@ -29,6 +29,7 @@ REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due a
 START = "00_start_here.ipynb"
 GLOSSARY = "00_glossary.ipynb"
 WORK = (WorkKind.EXERCISE, WorkKind.QUESTION)  # kinds of cell that a student writes
+FactsAndCell = tuple[Mapping[str, Any], Mapping[str, Any]]  # what the course says about a cell, and the cell
 
 
 def read_progress(folder: Path) -> list[LabProgress]:
@@ -54,8 +55,9 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, E
     if "lab" not in lab:
         return None
     cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
-    written = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") in WORK}
-    checks = {facts["exercise"]: (facts, cell) for facts, cell in cells if facts.get("kind") == "check"}
+    written = _find_written(cells)
+    # Of a copied check, the first one counts.
+    checks = {facts["exercise"]: (facts, cell) for facts, cell in reversed(cells) if facts.get("kind") == "check"}
     quizzes = {facts["exercise"] for facts, _ in cells if facts.get("kind") == "prose" and facts.get("exercise")}
     work = tuple(
         _build_work(
@@ -84,11 +86,26 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, E
     )
 
 
+def _find_written(cells: Iterable[FactsAndCell]) -> dict[str, FactsAndCell]:
+    """Return the cell of each exercise or question, by name.
+
+    Of several cells for one, it's the last one that was changed: the grader runs them all.
+    """
+    written: dict[str, FactsAndCell] = {}
+    for facts, cell in cells:
+        if facts.get("kind") not in WORK:
+            continue
+        is_stub = _join_source(cell).strip() == str(facts.get("stub", "")).strip()
+        if not is_stub or facts["exercise"] not in written:
+            written[facts["exercise"]] = facts, cell
+    return written
+
+
 def _has_been_used(cell: Mapping[str, Any]) -> bool:
     return bool(cell.get("execution_count")) or PREDICTION in cell.get("metadata", {})
 
 
-def _find_missed(cells: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]]) -> tuple[MissedPrediction, ...]:
+def _find_missed(cells: Iterable[FactsAndCell]) -> tuple[MissedPrediction, ...]:
     today = date.today()
     return tuple(
         MissedPrediction(check_text(facts["exercise"]), _read_question(cell))
@@ -178,7 +195,7 @@ def _is_blank(outcome: Mapping[str, Any]) -> bool:
 def digest_sources(notebook: Mapping[str, Any]) -> dict[str, str]:
     """Return the digest of each exercise's or question's cell, by name, from a notebook as JSON."""
     cells = [(cell.get("metadata", {}).get(KEY, {}), cell) for cell in notebook.get("cells", [])]
-    return {facts["exercise"]: digest_source(_join_source(cell)) for facts, cell in cells if facts.get("kind") in WORK}
+    return {name: digest_source(_join_source(cell)) for name, (_, cell) in _find_written(cells).items()}
 
 
 @dataclass(frozen=True)

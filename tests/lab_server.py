@@ -18,10 +18,9 @@ from labkit.start import build_jupyter_environment
 ENDS_WITHIN, ASK_AGAIN_AFTER = 300, 30  # seconds; one that is killed leaves its kernels
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
 
-# Settings without which a page differs from run to run: a question about news, cells that are not in the page.
+# Settings without which a page differs from run to run: a question about news.
 SETTINGS = {
     "@jupyterlab/apputils-extension:notification": {"checkForUpdates": False, "fetchNews": "false"},
-    "@jupyterlab/notebook-extension:tracker": {"windowingMode": "none"},
 }
 
 
@@ -57,16 +56,22 @@ def run_lab_server(
     start: Sequence[str] = ("jupyterlab",),
     options: Sequence[str] = (),
     python: str = sys.executable,
+    windowing: str = "none",
 ) -> Iterator[LabServer]:
     """Run JupyterLab on `folder`. Its user's files go under `home`.
 
     course: with the course's own extension, as labkit.start opens it. start: another module, with arguments, that starts
     a Jupyter server. options: for it, instead of its folder and address. python: another environment's interpreter.
+    windowing: which cells are in the page, see JupyterLab's setting.
     """
     token, log = secrets.token_hex(16), home / "server.log"
     settings = home / "config" / "labconfig"
     settings.mkdir(parents=True)
-    overrides = {**SETTINGS, "@jupyterlab/apputils-extension:themes": {"theme": theme}}
+    overrides = {
+        **SETTINGS,
+        "@jupyterlab/apputils-extension:themes": {"theme": theme},
+        "@jupyterlab/notebook-extension:tracker": {"windowingMode": windowing},
+    }
     (settings / "default_setting_overrides.json").write_text(json.dumps(overrides))
     command = [python, "-m", *start, "--no-browser", "--allow-root"]
     # If that port is taken, the server takes another: its address is read from its connection file.

@@ -34,7 +34,7 @@ def test_check_leaves_out_the_cells_that_failed_and_says_so(grader_free_server: 
     page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
     page.get_by_role("button", name="Check", exact=True).click()
     report = page.get_by_role("alert").filter(has_text="1 of 1 passed")
-    expect(report).to_contain_text("“while True:” and “name = input('Who? ')”")
+    expect(report).to_contain_text("“while True:” (you stopped it) and “name = input('Who? ')” (it asks for input)")
     expect(report).not_to_contain_text("offset")
 
 
@@ -76,7 +76,7 @@ def test_check_names_the_cell_that_runs_and_goes_on_once_it_is_stopped(
     page.keyboard.press("Escape")
     page.keyboard.type("ii")
     report = page.get_by_role("alert").filter(has_text="sum_of_squares: 1 of 1 passed.")
-    expect(report).to_contain_text("Left out, since it failed, asks for input or runs commands: “while True:”.")
+    expect(report).to_contain_text("Left out: “while True:” (you stopped it).")
 
 
 def test_a_mark_is_cancelled_by_a_key_and_the_focus_stays(student: LabServer, page: Page) -> None:

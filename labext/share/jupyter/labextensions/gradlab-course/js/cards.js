@@ -3,7 +3,7 @@
 import { button, element, formatCount, formatPoints, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { chooseNextWork, coreOf, describeFinished, describePoints, describeReached, isFinished } from './next_work.js';
-import { factsOf } from './notebook.js';
+import { factsOf, indexOf } from './notebook.js';
 
 const TRIES = 2; // marks below full before the solution is offered; the server checks it too
 
@@ -15,22 +15,24 @@ export function hasNewCards(panel) {
 /**
  * Update the cards of this notebook. Calling it again changes nothing.
  * lab: as the server read it from this notebook.
- * actions: {open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, renderCode, showPage,
+ * actions: {describeCopies: says which of an exercise's cells counts, open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, renderCode, showPage,
  * readSolution: returns an exercise's, if it's time}.
  */
 export function updateCards(panel, lab, actions) {
   for (const cell of panel.content.widgets) {
     const { kind, exercise } = factsOf(cell);
-    const card = kind === 'check' ? cell.node.querySelector('.gradlab-card') : null;
+    const isFirst = kind === 'check' && panel.content.widgets[indexOf(panel, kind, exercise)] === cell;
+    const card = isFirst ? cell.node.querySelector('.gradlab-card') : null;
     const work = card && lab.work.find(each => each.name === exercise);
     if (!work) continue;
     showTitle(card, work);
     hideAnnouncement(card, work.hidden.length > 0);
     const before = card.querySelector('.gradlab-way');
-    const key = JSON.stringify([work, lab.summary, lab.work.map(each => each.done), lab.submitted, actions.nextLab?.name]);
+    const copies = actions.describeCopies(exercise);
+    const key = JSON.stringify([work, copies, lab.summary, lab.work.map(each => each.done), lab.submitted, actions.nextLab?.name]);
     if (before?.dataset.key === key) continue;
     const after = element('div', '', { class: 'gradlab-way', 'data-key': key });
-    after.append(...buildAddition(work, lab, actions));
+    after.append(...buildAddition(work, lab, actions, copies));
     // Hidden checks that have run aren't "later" any more, and the mark says how far the exercise is.
     card.classList.toggle('gradlab-known', work.hidden.length > 0);
     card.classList.toggle('gradlab-stale', work.stale);
@@ -61,10 +63,10 @@ function hideAnnouncement(card, isMarked) {
 
 const isFull = work => work.full;
 
-function buildAddition(work, lab, actions) {
-  if (work.stale && work.state !== 'marked') return [element('p', 'Your cell has changed: run this check again.')];
+function buildAddition(work, lab, actions, copies) {
+  const parts = copies ? [element('p', `${copies}. ${work.stale ? "This card isn't about it" : 'This card judges it'}.`)] : [];
+  if (work.stale && work.state !== 'marked') return [...parts, element('p', 'Your cell has changed: run this check again.')];
   const row = element('div', '', { class: 'gradlab-buttons' });
-  const parts = [];
   if (work.stale) parts.push(element('p', 'The checks above are from before your last change. The mark below counts it.'));
   if (work.state === 'marked') {
     const earned = `${formatPoints(work.earned)} of ${formatCount(work.points, 'point')}`;

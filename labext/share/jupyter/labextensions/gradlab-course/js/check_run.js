@@ -1,6 +1,6 @@
 // Runs check cells after the cells they need, one at a time, and reports what it's waiting for.
 
-import { factsOf, indexOf, nameOf, NEEDED } from './notebook.js';
+import { factsOf, findVersions, indexOf, nameOf, NEEDED } from './notebook.js';
 
 const SLOW = 1000; // milliseconds before a run is worth a message
 const STUCK = 5000; // milliseconds before it says how to stop the cell
@@ -31,7 +31,8 @@ export async function runChecks(panel, exercises, executed, actions, report) {
     if (succeeded) continue;
     const { kind, exercise } = factsOf(cell);
     const interrupted = hasError(cell, 'KeyboardInterrupt');
-    if (interrupted || kind === 'given' || (kind === 'exercise' && exercises.includes(exercise))) {
+    const isCounted = kind === 'exercise' && content.widgets.indexOf(cell) === indexOf(panel, kind, exercise);
+    if (interrupted || kind === 'given' || (isCounted && exercises.includes(exercise))) {
       stop = { cell, interrupted };
       break;
     }
@@ -46,22 +47,30 @@ function chooseCells(cells, panel, exercises, executed) {
   const last = Math.max(-1, ...wanted);
   const chosen = [];
   const skipped = [];
-  cells.slice(0, last + 1).forEach((cell, index) => {
+  // A copy of an exercise may be below its check. It's graded with it.
+  const inOrder = cells.slice(0, last + 1).flatMap((cell, index) => {
+    const versions = wanted.includes(index) ? findVersions(panel, factsOf(cell).exercise) : [];
+    return [...versions.filter(version => cells.indexOf(version) > index), cell];
+  });
+  new Set(inOrder).forEach(cell => {
     if (cell.model.type !== 'code') return;
     const { kind, exercise } = factsOf(cell);
-    if (kind === 'check' ? !wanted.includes(index) : !NEEDED.includes(kind)) return;
+    if (kind === 'check' ? !wanted.includes(cells.indexOf(cell)) : !NEEDED.includes(kind)) return;
     if (kind !== 'check' && executed.has(cell) && !exercises.includes(exercise)) return;
-    if (kind === undefined && isLeftOut(cell)) skipped.push(cell);
+    if (kind === undefined && explainLeftOut(cell)) skipped.push(cell);
     else chosen.push(cell);
   });
   return { chosen, skipped };
 }
 
-/** Whether a cell that the student added isn't run again: it failed or was stopped, runs commands, or asks for input. */
-function isLeftOut(cell) {
+/** Why a cell that the student added isn't run again; empty if it is. */
+export function explainLeftOut(cell) {
   const lines = cell.model.sharedModel.getSource().split('\n').filter(line => line.trim());
   const commands = lines.length > 0 && (lines.every(line => COMMAND.test(line)) || lines[0].startsWith('%%'));
-  return commands || hasError(cell) || lines.some(line => ASKS.test(line));
+  if (hasError(cell, 'KeyboardInterrupt')) return 'you stopped it';
+  if (hasError(cell)) return 'it failed';
+  if (lines.some(line => ASKS.test(line))) return 'it asks for input';
+  return commands ? 'it runs commands' : '';
 }
 
 /** Whether the cell's output shows an error, of this name if one is given. */

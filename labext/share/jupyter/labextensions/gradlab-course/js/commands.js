@@ -1,7 +1,8 @@
 // The commands of a lab's toolbar: check, next, reset and mark.
 
-import { runChecks } from './check_run.js';
+import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
+import { describeCopies, isUncounted, listCopied } from './copies.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, describeStart, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, nameSource, reset, titleOf } from './notebook.js';
 
@@ -18,13 +19,25 @@ export function makeCommands(lesson) {
   async function check() {
     const name = currentExercise(front());
     if (!name) return notify('There is no exercise below this cell.');
+    const isOther = isUncounted(front(), front().content.activeCell);
     const note = await runAndReport([name]);
     if (note === null) return;
+    const copies = describeCopies(front(), name);
     const index = indexOf(front(), 'check', name);
     if (index >= 0) await front().content.scrollToItem(index, 'smart');
     await readOpen();
     const work = now.open?.work.find(each => each.name === name);
-    if (work && work.checks) notify(`${work.title}: ${work.passed} of ${work.checks} passed.${note}`, 'info', note ? 10000 : 4000);
+    if (!work?.checks) return;
+    const result = `${work.passed} of ${work.checks} passed.${note}`;
+    const which = `${copies}${isOther ? ', not this one' : ''}. For the one that counts, ${result}`;
+    if (copies) notify(which, 'warning', 20000, offerCounted(name));
+    else notify(`${work.title}: ${result}`, 'info', note ? 10000 : 4000);
+  }
+
+  /** The button of a message that leads to the exercise's cell that counts. */
+  function offerCounted(name) {
+    const { path } = front().context;
+    return [{ label: 'Go to the one that counts', callback: () => openLab({ path }, name) }];
   }
 
   /** Run these checks. Returns what to add to their result, or null if a cell ended the run, which this then reports. */
@@ -39,9 +52,9 @@ export function makeCommands(lesson) {
       return null;
     }
     if (!skipped.length) return '';
-    const [first, ...others] = skipped.map(cell => nameOf(panel, cell));
+    const [first, ...others] = skipped.map(cell => `${nameOf(panel, cell)} (${explainLeftOut(cell)})`);
     const more = others.length === 1 ? ` and ${others[0]}` : others.length ? ` and ${others.length} more cells` : '';
-    return ` Left out, since it failed, asks for input or runs commands: ${first}${more}.`;
+    return ` Left out: ${first}${more}.`;
   }
 
   async function checkAll() {
@@ -98,6 +111,9 @@ export function makeCommands(lesson) {
   async function mark() {
     const notebook = front();
     const lab = labOf(notebook);
+    for (const name of listCopied(notebook)) {
+      Notification.warning(`${describeCopies(notebook, name)}.`, { autoClose: 20000, actions: offerCounted(name) });
+    }
     await notebook.context.save();
     let isCancelled = false;
     cancelMark = () => {

@@ -1,6 +1,7 @@
 // The cells of a lab in an open notebook: finding, naming and selecting them.
 
 import { awaitControl, findControl } from './controls.js';
+import { Way } from './scrolling.js';
 
 const KEY = 'gradlab';
 export const PREDICTION = 'gradlab_prediction'; // metadata key of a cell that asks for a prediction
@@ -10,10 +11,6 @@ export const WRITTEN = ['exercise', 'question'];
 const PLACEHOLDER = /# YOUR CODE HERE(\n *raise NotImplementedError\(\))?/; // nbgrader's
 // Kinds of cell that must run before a check: course code, exercises, and cells that the student added.
 export const NEEDED = [undefined, 'given', 'exercise'];
-
-const ADVICE = "hasn't run since the kernel started"; // of labkit, which says it itself if the kernel has imported it
-const RESTARTED = 'Some cells above have not run since the kernel started, so their names are missing. Select this cell, '
-  + 'choose Run > Run All Above Selected Cell, then run it again. The Check button of an exercise does both.';
 
 export const factsOf = cell => cell?.model.getMetadata(KEY) ?? {};
 
@@ -62,9 +59,19 @@ export function markCourseCells(panel) {
   }
 }
 
-/** The index of the cell of this kind and exercise; -1 if there is none. */
+/** The index of the cell of this kind and exercise, of several exercise cells the one that counts; -1 if there is none. */
 export function indexOf(panel, kind, exercise) {
-  return panel.content.widgets.findIndex(cell => factsOf(cell).kind === kind && factsOf(cell).exercise === exercise);
+  const cells = panel.content.widgets;
+  if (kind !== 'exercise') return cells.findIndex(cell => factsOf(cell).kind === kind && factsOf(cell).exercise === exercise);
+  // As in the grader, which runs them all: the last one that was changed.
+  const versions = findVersions(panel, exercise);
+  const isWritten = cell => cell.model.sharedModel.getSource().trim() !== (factsOf(cell).stub ?? '').trim();
+  return cells.indexOf(versions.findLast(isWritten) ?? versions.at(-1));
+}
+
+/** An exercise's cells: more than one if the student copied it. */
+export function findVersions(panel, exercise) {
+  return panel.content.widgets.filter(cell => factsOf(cell).kind === 'exercise' && factsOf(cell).exercise === exercise);
 }
 
 /** The index of the cell to go to for an exercise, a question or a prediction; for a quiz, of its questions. */
@@ -147,10 +154,18 @@ export async function goTo(panel, index, actions) {
   notebook.mode = 'command'; // in the edit mode, selecting a text opens its source
   notebook.activeCellIndex = index;
   if (isCourseText(cell)) cell.rendered = true;
-  await notebook.scrollToItem(index, 'start');
-  await actions.focusActiveCell(notebook);
-  if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus();
-  if (!WRITTEN.includes(kind)) return;
+  const way = new Way(notebook, cell);
+  await way.arrive();
+  if (!way.isLatest) return;
+  await actions.focusActiveCell(notebook, { waitUntilReady: true, preventScroll: true });
+  if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus({ preventScroll: true });
+  if (WRITTEN.includes(kind)) startAnswer(notebook, cell);
+  way.keep(); // the focus is there already
+}
+
+/** Select what the student replaces, or focus the first control below an answer that is written. */
+function startAnswer(notebook, cell) {
+  const { kind } = factsOf(cell);
   const control = kind === 'question' ? findControl(cell) : null;
   if (control) { // the answer is written
     control.focus();
@@ -167,68 +182,10 @@ export function startEditing(notebook) {
   if (cell?.model.type === 'markdown' && !cell.rendered && !cell.readOnly) notebook.mode = 'edit';
 }
 
-/** Remembers which cells ran in the current kernel, which saved execution counts don't show, and which one runs now. */
-export class ExecutedCells {
-  constructor(actions) {
-    this.cells = new WeakSet();
-    this.scheduled = []; // cells that run or wait, in the kernel's order
-    this.waiting = []; // called once one of them has ended
-    actions.executionScheduled.connect((_, { cell }) => this.scheduled.push(cell));
-    actions.executed.connect((_, { cell, success }) => {
-      if (success) this.cells.add(cell.model);
-      this.scheduled = this.scheduled.filter(each => each !== cell);
-      this.waiting.splice(0).forEach(resolve => resolve());
-    });
-    actions.executed.connect((_, { notebook, cell, error }) => this.explainNameError(notebook, cell, error));
-  }
-
-  /** After a NameError, say below the cell if cells above have not run in this kernel. */
-  explainNameError(notebook, cell, error) {
-    cell.node.querySelector('.gradlab-restarted')?.remove();
-    if (error?.errorName !== 'NameError' || !notebook.model?.getMetadata(KEY)?.lab) return;
-    if (error.traceback?.some(line => line.includes(ADVICE))) return;
-    const above = notebook.widgets.slice(0, notebook.widgets.indexOf(cell));
-    const name = /name '(\w+)' is not defined/.exec(error.errorValue)?.[1] ?? '';
-    const mentions = each => new RegExp(`\\b${name}\\b`).test(each.model.sharedModel.getSource());
-    const missing = each => each.model.type === 'code' && !this.has(each) && mentions(each);
-    if (!above.some(missing)) return;
-    const message = document.createElement('p');
-    message.className = 'gradlab gradlab-message gradlab-restarted';
-    message.setAttribute('role', 'status');
-    message.textContent = RESTARTED;
-    cell.node.append(message);
-  }
-
-  /** Call this once for each opened notebook. */
-  watch(panel) {
-    panel.sessionContext.statusChanged.connect((_, status) => {
-      if (['restarting', 'autorestarting', 'terminating', 'dead'].includes(status)) {
-        this.cells = new WeakSet();
-        this.scheduled = [];
-        this.waiting.splice(0).forEach(resolve => resolve());
-      }
-    });
-  }
-
-  /** The cell of this notebook that the kernel runs; the first of those that wait comes next. */
-  findRunning(panel) {
-    const isUnfinished = cell => cell.node.querySelector('.jp-InputPrompt')?.textContent.includes('*');
-    return this.scheduled.find(cell => panel.content.widgets.includes(cell) && isUnfinished(cell));
-  }
-
-  /** Wait until this notebook's kernel runs nothing. */
-  async awaitQuiet(panel) {
-    while (this.findRunning(panel)) await new Promise(resolve => this.waiting.push(resolve));
-  }
-
-  has(cell) {
-    return this.cells.has(cell.model);
-  }
-}
-
 /** Restore the text that was handed out, and keep the student's text in a raw cell below. */
 export function reset(panel, exercise) {
-  const index = Math.max(indexOf(panel, 'exercise', exercise), indexOf(panel, 'question', exercise));
+  const counted = Math.max(indexOf(panel, 'exercise', exercise), indexOf(panel, 'question', exercise));
+  const index = findVersions(panel, exercise).includes(panel.content.activeCell) ? panel.content.activeCellIndex : counted;
   const cell = panel.content.widgets[index];
   const shared = cell.model.sharedModel;
   const before = shared.getSource();

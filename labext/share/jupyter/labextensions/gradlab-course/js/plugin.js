@@ -4,11 +4,14 @@ import { BrowserTabs } from './browser_tabs.js';
 import { hasNewCards, updateCards } from './cards.js';
 import { ClassLabs } from './class_labs.js';
 import { makeCommands } from './commands.js';
+import { describeCopies, markCopies } from './copies.js';
 import { Course } from './course.js';
+import { makeCourseIcon } from './course_icon.js';
 import { renderCode } from './elements.js';
+import { ExecutedCells } from './executed_cells.js';
 import { FeedbackPages } from './feedback_pages.js';
 import { chooseNextLab } from './next_work.js';
-import { ExecutedCells, extractState, goTo, isLab, markCourseCells, placeOf, startEditing } from './notebook.js';
+import { extractState, goTo, isLab, markCourseCells, placeOf, startEditing } from './notebook.js';
 import { updateOwnAnswers } from './own_answers.js';
 import { makePanel } from './panel.js';
 import { Places } from './places.js';
@@ -28,10 +31,6 @@ export const NAMES = [
 ];
 /** The shared module of Notebook 7's first page, which shows the home in a tab. */
 export const TREE = '@jupyter-notebook/tree';
-// A path with steps, which has reached the last one.
-const ICON = `<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16" viewBox="0 0 24 24">
-<g class="jp-icon3" fill="none" stroke="#616161" stroke-width="2"><path d="M5 19h5v-5h5V9h5"/><circle cx="5" cy="19" r="2"/>
-<circle class="jp-icon3 jp-icon-selectable" cx="20" cy="9" r="2" fill="#616161"/></g></svg>`;
 const QUIET = 150; // milliseconds without a change before the state is requested
 
 export function makePlugin(modules) {
@@ -49,7 +48,6 @@ export function makePlugin(modules) {
 function activate(app, tracker, palette, launcher, tree, modules) {
   const { Notification } = modules['@jupyterlab/apputils'];
   const { NotebookActions } = modules['@jupyterlab/notebook'];
-  const { LabIcon } = modules['@jupyterlab/ui-components'];
   const { Widget } = modules['@lumino/widgets'];
   const executed = new ExecutedCells(NotebookActions);
   const ids = []; // of the commands
@@ -59,7 +57,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils'], announceChange);
   const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name), () => readOpen());
 
-  const courseIcon = new LabIcon({ name: 'gradlab:course', svgstr: ICON });
+  const courseIcon = makeCourseIcon(modules['@jupyterlab/ui-components']);
   const leadOut = action => (...facts) => {
     places.leavePanel();
     action(...facts);
@@ -106,6 +104,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     decorateQuizzes(panel, isOpen ? makeActions(panel, now.open, now.path).readKey : null);
     decoratePredictions(panel);
     markCourseCells(panel);
+    markCopies(panel, index => goTo(panel, index, NotebookActions));
   }
 
   // The notebook rendered something. New cards are updated once their state is known.
@@ -158,6 +157,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     };
     const nextLab = now.course ? chooseNextLab(now.course, lab) : null;
     return {
+      describeCopies: name => describeCopies(panel, name),
       nextLab,
       openNextLab: () => openLab(nextLab, nextLab.begun ? nextLab.next : ''),
       open: name => openLab({ path }, name),
