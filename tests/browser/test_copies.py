@@ -77,7 +77,9 @@ def test_a_wrong_copy_below_a_right_answer_counts_until_it_is_deleted(
     copy_cell(page, versions)
     expect(versions).to_have_count(2)
     replace_last_line(page, versions.nth(1), WRONG)
-    expect(check(page, versions.nth(0))).to_contain_text(f"{TWO}, not this one. For the one that counts, 0 of 1 passed.")
+    expect(check(page, versions.nth(0))).to_contain_text(
+        f"{TWO}, not this one. For the one that counts, 0 of 1 passed."
+    )
     expect(find_card(page)).to_contain_text(f"{TWO}. This card judges it.")
 
     versions.nth(1).locator(".cm-content").click()
