@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autograder.base.text import truncate
+from autograder.model.course import CellKind
 from autograder.model.metadata import KEY
 from labkit.untrusted_json import DAMAGED
 
@@ -14,9 +15,10 @@ MAX_LINE = 60  # characters of a cell's first line
 
 
 def drop_interrupted_cells(content: bytes) -> tuple[bytes, list[str]]:
-    """Return the notebook without the student's added cells that were interrupted, and a note about each.
+    """Return the notebook without interrupted cells that nothing else needs, and a note about each.
 
-    The Check button leaves them out, too. A cell that failed on its own is kept: the grader runs it just as briefly.
+    These are cells that the student added, and the course's cells for trying things. The Check button doesn't run them
+    either. A cell that failed on its own is kept: the grader runs it just as briefly.
     """
     try:
         notebook = json.loads(content)
@@ -31,7 +33,7 @@ def drop_interrupted_cells(content: bytes) -> tuple[bytes, list[str]]:
 
 def _is_interrupted(cell: Mapping[str, Any]) -> bool:
     metadata = cell.get("metadata", {})
-    if KEY in metadata or "nbgrader" in metadata:
+    if "nbgrader" in metadata or metadata.get(KEY, {}).get("kind", CellKind.SCRATCH) != CellKind.SCRATCH:
         return False
     return any(output.get("ename") == "KeyboardInterrupt" for output in cell.get("outputs", []))
 

@@ -28,7 +28,8 @@ from autograder.grading.grading_progress import ProgressListener, report_steps
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
 from autograder.grading.task import Task, compute_key, compute_part_digests
-from autograder.intake.cell_origin import digest_answer, find_lab_answer, get_shown_name
+from autograder.intake.cell_origin import digest_answer, find_lab_answer
+from autograder.intake.course_cell_names import describe_course_cell
 from autograder.intake.notebook_reading import SubmissionRefusedError, read_notebook
 from autograder.intake.releases import read_releases
 from autograder.intake.repair import build_blank_notebook, repair_lab_notebook
@@ -238,13 +239,9 @@ def _make_verdict_output(cell: LabCell, graded: GradedCell) -> NotebookNode:
 
 def _note_limits(results: dict[str, StepResult], cells: Sequence[LabCell]) -> list[Note]:
     """Note which cells were stopped, under names that the student knows."""
+    nodes = {cell.name: cell.node for cell in cells}
+    stopped = {name: results[name].stop_reason for name in nodes if name in results and results[name].stop_reason}
     return [
-        Note(
-            kind=NoteKind.STOPPED,
-            words=results[cell.name].stop_reason,
-            cell=cell.name,
-            shown="" if has_nbgrader_metadata(cell.node) else get_shown_name(cell.node, cell.name),
-        )
-        for cell in cells
-        if cell.name in results and results[cell.name].stop_reason
+        Note(kind=NoteKind.STOPPED, words=reason, cell=name, shown=describe_course_cell(name, nodes))
+        for name, reason in stopped.items()
     ]

@@ -1,4 +1,4 @@
-"""What notes call the course's cells: exercises by their name or title, other cells by how they begin."""
+"""What notes call a lab's cells: exercises by name or title, the others and the student's own by how they begin."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from autograder.model.metadata import is_named, make_cell_name, read_cell_metada
 
 
 def describe_course_cell(name: str, course_cells: Mapping[str, NotebookNode]) -> str:
-    """Return what a student calls this cell of the course.
+    """Return what a student calls this cell of the course, or of a submission to it.
 
     Args:
         name: The cell's name in the notebook.
-        course_cells: The cells of the lab's source notebook, by name.
+        course_cells: The cells of the notebook, by name.
     """
     if not is_named(name):
         begin = shorten_first_line(get_released_source(course_cells[name]))

@@ -15,6 +15,7 @@ from autograder.classroom.copy_service import serve_requests
 from autograder.classroom.self_marking import grade_copy, read_course_settings
 from autograder.demo.students import fill_notebook
 from autograder.forkserver.server_process import start_fork_server_process
+from autograder.model.note_sentences import describe_notes
 from autograder.workers.task_grading import ForkServers
 from labkit.mark_file import get_page_path, read_marks
 
@@ -26,6 +27,10 @@ QUESTION = """
 # ### BEGIN SOLUTION
 # Two numbers of one sign.
 # ### END SOLUTION
+"""
+SCRATCH = """
+# %% scratch
+# A place to try statements.
 """
 RIGHT = "def sum_of_squares(x):\n    return (x * x).sum()  # Größe\n"
 
@@ -118,12 +123,35 @@ def test_a_right_answer_gets_more_time_on_a_busy_machine(
 
 
 @pytest.mark.slow
-def test_a_cell_that_was_stopped_is_left_out_and_a_students_own_mark_counts_everywhere(
+def test_a_cell_that_reached_a_limit_is_named_by_how_it_begins(small_course: Path, tmp_path: Path) -> None:
+    """Slow: a fork server starts."""
+    (lab,) = read_labs(read_course(small_course))
+    notebook = nbformat.from_dict(fill_notebook(lab, {"sum_of_squares": RIGHT}))
+    notebook.cells.append(nbformat.v4.new_code_cell("\nwhile True:\n    pass"))
+    copy = tmp_path / LAB / f"{LAB}.ipynb"
+    copy.parent.mkdir()
+    nbformat.write(notebook, copy)
+    settings = read_course_settings(small_course)
+    settings = replace(settings, timeouts=replace(settings.timeouts, cell=1.0))
+    fork_servers: ForkServers = {}
+    try:
+        graded = grade_copy(small_course, copy, settings, fork_servers)
+    finally:
+        for server in fork_servers.values():
+            server.close()
+    assert any(
+        note.startswith("the cell that begins `while True:`: the time limit of 1 s for a cell was reached.")
+        for note in describe_notes(graded.graded.result.notes)
+    )
+
+
+@pytest.mark.slow
+def test_cells_that_were_stopped_are_left_out_and_a_students_own_mark_counts_everywhere(
     small_course: Path, tmp_path: Path
 ) -> None:
     """Slow: a fork server starts."""
     lesson = small_course / "labs" / LAB / "lab.py"
-    lesson.write_text(lesson.read_text().rstrip() + "\n" + QUESTION)
+    lesson.write_text(lesson.read_text().rstrip() + "\n" + QUESTION + SCRATCH)
     build_course(read_course(small_course))
     copy = tmp_path / LAB / f"{LAB}.ipynb"
     copy.parent.mkdir()
@@ -133,9 +161,11 @@ def test_a_cell_that_was_stopped_is_left_out_and_a_students_own_mark_counts_ever
             cell.source = RIGHT
         if cell.metadata.gradlab.kind == "question":
             cell.source = "It is a product."
-    endless = nbformat.v4.new_code_cell("\nwhile True:\n    pass", execution_count=1)
-    endless.outputs = [nbformat.v4.new_output("error", ename="KeyboardInterrupt", evalue="", traceback=[])]
+    interrupt = nbformat.v4.new_output("error", ename="KeyboardInterrupt", evalue="", traceback=[])
+    endless = nbformat.v4.new_code_cell("\nwhile True:\n    pass", execution_count=1, outputs=[interrupt])
     notebook.cells.insert(0, endless)
+    (scratch,) = [cell for cell in notebook.cells[1:] if cell.metadata.gradlab.kind == "scratch"]
+    scratch.update(source="while 2 > 1:\n    pass", execution_count=2, outputs=[interrupt])
     nbformat.write(notebook, copy)
     before = copy.read_bytes()
     output, request = io.StringIO(), {"notebook": str(copy)}
@@ -156,7 +186,9 @@ def test_a_cell_that_was_stopped_is_left_out_and_a_students_own_mark_counts_ever
     assert again["words"] == "2.5 of 3 points"
     assert "yours to mark" in pages[0]
     assert all("2.5 of 3 points" in page and "yours to mark" not in page for page in pages[1:])
-    assert all("Your cell “while True:” wasn't run: you stopped it in the notebook." in page for page in pages)
+    for begin in ("while True:", "while 2 > 1:"):
+        assert all(f"Your cell “{begin}” wasn't run: you stopped it in the notebook." in page for page in pages)
+    assert not any("missing" in page for page in pages)
     assert {name: mark.points for name, mark in read_marks(copy).items()} == {"sum_of_squares": 2, "why": 0.5}
     assert read_marks(copy)["why"].is_own and copy.read_bytes() == before
     assert all(bool(step["seconds"]) != bool(step["exercise"]) for step in steps)
