@@ -41,12 +41,14 @@ from autograder.reports.stock_cells import group_stock_cells, select_notebook
 from autograder.reports.student_cells import render_cell, render_student_cells
 from autograder.reports.student_view import (
     EXCUSED,
+    ShownCheck,
     build_student_view,
     drop_hidden_checks,
     find_own_process_names,
 )
 from labkit.difference import Difference
 from labkit.hint import fold_hints
+from labkit.quiz_source import drop_half_labels
 from labkit.value_table import render_values
 
 LOG = logging.getLogger(__name__)
@@ -166,6 +168,7 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         "title": read_title(notebook) or result.lab,
         "marks": format_page_marks(told, view, notebook, tell),
         "checks": view,
+        "failed_labels": {name: _list_failed_labels(checks) for name, checks in view.items()},
         "shared": {name: sum(check.points for check in shown) for name, shown in view.items()},
         "cells": cells,
         "other_cells": [render_cell(cell) for cell in others],
@@ -211,6 +214,11 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
         for metadata, text in cells
         if metadata and metadata.kind in STUDENT_KINDS and text.strip()
     }
+
+
+def _list_failed_labels(checks: Sequence[ShownCheck]) -> list[str]:
+    """List the labels of the checks that failed, with one for each question of a quiz."""
+    return drop_half_labels([check.label for check in checks if not check.passed and check.unearned != EXCUSED])
 
 
 def _render_matrices(difference: Difference) -> Markup:

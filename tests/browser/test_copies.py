@@ -25,6 +25,12 @@ def copy_cell(page: Page, cell: Locator) -> None:
     page.get_by_role("button", name="Create a duplicate of this cell below").click()
 
 
+def delete_cell(page: Page, cell: Locator) -> None:
+    cell.locator(".cm-content").click()
+    page.keyboard.press("Escape")
+    page.keyboard.type("dd")
+
+
 def replace_last_line(page: Page, cell: Locator, line: str) -> None:
     cell.locator(".cm-content").click()
     for keys in ("ControlOrMeta+End", "Shift+Home"):
@@ -82,9 +88,11 @@ def test_a_wrong_copy_below_a_right_answer_counts_until_it_is_deleted(
     )
     expect(find_card(page)).to_contain_text(f"{TWO}. This card judges it.")
 
-    versions.nth(1).locator(".cm-content").click()
-    page.keyboard.press("Escape")
-    page.keyboard.type("dd")
+    # The course's own cell can't be deleted, and says so.
+    delete_cell(page, versions.nth(0))
+    expect(page.get_by_role("alert").filter(has_text="This cell can't be deleted: your answer")).to_be_visible()
+    expect(versions).to_have_count(2)
+    delete_cell(page, versions.nth(1))
     expect(versions).to_have_count(1)
     expect(page.locator(".gradlab-copy")).to_have_count(0)
     expect(check(page, versions)).to_contain_text("sum_of_squares: 1 of 1 passed.")

@@ -70,8 +70,8 @@ def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: P
         page.get_by_label(f"q1 {letter}").check()
     pager.get_by_role("button", name="Compare").click()
     question = page.get_by_role("region", name="Question q1")
-    expect(question).to_contain_text("✓ True. The product of two numbers of one sign.")
-    expect(question).to_contain_text("✗ False. That of zero is.")
+    expect(question).to_contain_text("✓ Right: this statement is true. The product of two numbers of one sign.")
+    expect(question).to_contain_text("✗ Not quite: this statement is false. That of zero is.")
     expect(page.get_by_text("✗ You misjudged 1 of 2 statements.")).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_quiz_compared.png")
     # A second try changes the letters, what the statements say, and not what's recorded.

@@ -4,7 +4,7 @@ import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, describeStart, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
-import { currentExercise, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, nameSource, reset, titleOf } from './notebook.js';
+import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, nameSource, reset, titleOf, WRITTEN } from './notebook.js';
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -196,6 +196,12 @@ export function makeCommands(lesson) {
     if (!(isCourseText(cell) && enterText(cell))) lesson.app.commands.execute('notebook:enter-edit-mode');
   }
 
+  /** Say why a cell isn't deleted. */
+  function refuseDeletion() {
+    const isWritten = WRITTEN.includes(factsOf(front().content.activeCell).kind);
+    notify(`This cell can't be deleted: ${isWritten ? 'your answer in it is graded. Reset restores its original text' : 'it belongs to the course'}.`);
+  }
+
   // One notification at a time: the next replaces the last.
   let notification = '';
   function notify(text, type = 'info', autoClose = 4000, actions = []) {
@@ -216,6 +222,7 @@ export function makeCommands(lesson) {
       isEverywhere: true,
     },
     'gradlab:enter-text': { label: 'Go to the first control of this text', caption: 'Open its hint, or answer its question', execute: enter },
+    'gradlab:refuse-deletion': { label: "Say why this cell can't be deleted", execute: refuseDeletion },
     'gradlab:show-page': {
       label: 'Show the feedback page',
       caption: 'Go to the feedback page of this lab, or back to the notebook',

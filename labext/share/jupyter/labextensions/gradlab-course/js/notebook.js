@@ -53,6 +53,7 @@ export function markCourseCells(panel) {
   for (const cell of panel.content.widgets) {
     const { kind } = factsOf(cell);
     cell.node.classList.toggle('gradlab-course-cell', Boolean(kind) && kind !== 'scratch' && !WRITTEN.includes(kind));
+    cell.node.classList.toggle('gradlab-protected', cell.model.getMetadata('deletable') === false);
     cell.node.classList.toggle('gradlab-asks', isCourseText(cell) && Boolean(findControl(cell)));
     const fold = cell.node.querySelector('.jp-collapseHeadingButton');
     if (fold) fold.tabIndex = -1; // the arrow keys fold a heading; Tab goes to the text's controls

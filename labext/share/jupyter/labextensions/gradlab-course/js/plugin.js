@@ -1,5 +1,6 @@
 // The plugin: commands, the panel's state, and their connection to the notebook in front.
 
+import { saveAnswers } from './answer_saving.js';
 import { BrowserTabs } from './browser_tabs.js';
 import { hasNewCards, updateCards } from './cards.js';
 import { ClassLabs } from './class_labs.js';
@@ -46,9 +47,7 @@ export function makePlugin(modules) {
 }
 
 function activate(app, tracker, palette, launcher, tree, modules) {
-  const { Notification } = modules['@jupyterlab/apputils'];
   const { NotebookActions } = modules['@jupyterlab/notebook'];
-  const { Widget } = modules['@lumino/widgets'];
   const executed = new ExecutedCells(NotebookActions);
   const ids = []; // of the commands
   const now = { course: null, open: null, message: '', path: '' };
@@ -62,7 +61,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     places.leavePanel();
     action(...facts);
   };
-  const panel = makePanel({ Widget }, {
+  const panel = makePanel(modules['@lumino/widgets'], {
     open: leadOut((lab, exercise) => openLab(lab, exercise)),
     predictAgain: leadOut((lab, name) => openLab(lab, name, true)),
     openFile: leadOut(path => openLab({ path }, '')),
@@ -183,9 +182,10 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       executed.watch(front);
       front.context.saveState.connect((_, state) => state === 'completed' && announceChange());
       front.content.model.contentChanged.connect(scheduleRead);
+      if (isLab(front)) saveAnswers(front);
       front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
-      await tabs.keepNotebook(front, wanted => reveal(front, wanted.name, wanted.isAgain), words => Notification.warning(words, { autoClose: false }));
+      await tabs.keepNotebook(front, wanted => reveal(front, wanted.name, wanted.isAgain), words => modules['@jupyterlab/apputils'].Notification.warning(words, { autoClose: false }));
     }
     scheduleRead();
   }

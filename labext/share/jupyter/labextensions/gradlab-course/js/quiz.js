@@ -169,7 +169,7 @@ class Quiz {
       wrong += !isRight;
       label.parentElement.querySelector('.gradlab-why')?.remove();
       const why = element('div', '', { class: `gradlab-why ${isRight ? 'gradlab-right' : 'gradlab-wrong'}` });
-      why.append(element('strong', `${isRight ? '✓' : '✗'} ${statement.true ? 'True' : 'False'}. `));
+      why.append(element('strong', `${isRight ? '✓ Right' : '✗ Not quite'}: this statement is ${statement.true}. `));
       const reason = element('span');
       reason.innerHTML = statement.reason; // the course's own text, rendered and cleaned by the grader
       why.append(reason);
