@@ -22,9 +22,17 @@ if (note) {
   note.remove();
 }
 root.style.cssText = '';
-// Keys pressed in a control belong to it, not to the notebook.
+// Keys pressed in a control belong to it, not to the notebook, except Escape and what isn't typed. These are handed on from
+// outside the picture, where JupyterLab's shortcuts aren't suppressed and those of a selected cell don't apply.
 root.setAttribute('data-lm-suppress-shortcuts', 'true');
-for (const kind of ['keydown', 'keypress', 'keyup']) root.addEventListener(kind, event => event.stopPropagation());
+const isEdit = ({target, key, altKey, shiftKey}) => target.matches('[type=text]') && !altKey && (/^(z|Arrow.*|Backspace|Delete|Home|End)$/i.test(key) || (!shiftKey && /^[acvxy]$/i.test(key)));
+const handOn = event => {
+  event.stopPropagation();
+  if (event.key === 'Escape') root.closest('.jp-Cell')?.focus();
+  else if ((event.ctrlKey || event.metaKey || event.altKey) && !isEdit(event) && !root.parentNode.dispatchEvent(new KeyboardEvent(event.type, event))) event.preventDefault();
+};
+root.addEventListener('keydown', handOn);
+for (const kind of ['keypress', 'keyup']) root.addEventListener(kind, event => event.stopPropagation());
 
 const say = words => {
   svg.querySelector('desc').textContent = words;
