@@ -2,8 +2,8 @@
 
 import { element } from './elements.js';
 
-const CONTROLS = ['.jp-RenderedMarkdown', '.gradlab-own']
-  .flatMap(part => ['input', 'button', 'select', 'summary'].map(name => `${part} ${name}`)).join(', ');
+const NAMES = ['input', 'button', 'select', 'summary'];
+const CONTROLS = ['.jp-RenderedMarkdown', '.gradlab-own'].flatMap(part => NAMES.map(name => `${part} ${name}`)).join(', ');
 const PATIENCE = 3000; // milliseconds for a text to be rendered
 
 /** The first control of a text that can be used; null if there is none. */
@@ -44,8 +44,12 @@ export function wrapContents(item) {
 /** Keep the notebook's shortcuts, such as the arrow keys, from a control that has the focus. */
 export function captureKeys(input) {
   input.addEventListener('keydown', event => {
-    if (event.key === 'Escape') input.closest('.jp-Cell')?.focus(); // back to the notebook
-    else if (!event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
+    if (event.key !== 'Escape' && !event.ctrlKey && !event.metaKey && !event.altKey) event.stopPropagation();
   });
   input.addEventListener('dblclick', event => event.stopPropagation()); // otherwise the text opens for editing
+}
+
+/** Call this for keys in a notebook: Escape in a control of a cell leads back to the cell. */
+export function leaveControl({ key, target }) {
+  if (key === 'Escape' && target.matches(NAMES.join(', '))) target.closest('.jp-Cell')?.focus();
 }

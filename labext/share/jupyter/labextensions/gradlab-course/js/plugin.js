@@ -5,6 +5,7 @@ import { BrowserTabs } from './browser_tabs.js';
 import { hasNewCards, updateCards } from './cards.js';
 import { ClassLabs } from './class_labs.js';
 import { makeCommands } from './commands.js';
+import { leaveControl } from './controls.js';
 import { describeCopies, markCopies } from './copies.js';
 import { Course } from './course.js';
 import { makeCourseIcon } from './course_icon.js';
@@ -17,7 +18,7 @@ import { updateOwnAnswers } from './own_answers.js';
 import { makePanel } from './panel.js';
 import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
-import { decorateQuizzes } from './quiz.js';
+import { decorateQuizzes, showOpenQuestion } from './quiz.js';
 import { addTeachersPages } from './teachers_pages.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
@@ -36,11 +37,10 @@ const QUIET = 150; // milliseconds without a change before the state is requeste
 
 export function makePlugin(modules) {
   const apputils = modules['@jupyterlab/apputils'];
-  const notebooks = modules['@jupyterlab/notebook'];
   return {
     id: 'gradlab-course:plugin',
     autoStart: true,
-    requires: [notebooks.INotebookTracker],
+    requires: [modules['@jupyterlab/notebook'].INotebookTracker],
     optional: [apputils.ICommandPalette, modules['@jupyterlab/launcher'].ILauncher, ...(modules[TREE] ? [modules[TREE].INotebookTree] : [])],
     activate: (app, tracker, palette, launcher, tree) => activate(app, tracker, palette, launcher, tree, modules),
   };
@@ -99,8 +99,8 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   }
 
   function decorate(panel) {
-    const isOpen = now.open?.grader && now.path === panel.context.path;
-    decorateQuizzes(panel, isOpen ? makeActions(panel, now.open, now.path).readKey : null);
+    const open = now.path === panel.context.path ? now.open : null;
+    decorateQuizzes(panel, open?.work ?? [], open?.grader ? makeActions(panel, open, now.path).readKey : null);
     decoratePredictions(panel);
     markCourseCells(panel);
     markCopies(panel, index => goTo(panel, index, NotebookActions));
@@ -134,10 +134,9 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       }
       decorate(front);
       if (now.open && now.path === front.context.path) {
-        const { open, path } = now;
-        const actions = makeActions(front, open, path);
-        updateCards(front, open, actions);
-        updateOwnAnswers(front, open, actions);
+        const actions = makeActions(front, now.open, now.path);
+        updateCards(front, now.open, actions);
+        updateOwnAnswers(front, now.open, actions);
       }
     }
     draw();
@@ -183,6 +182,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       front.context.saveState.connect((_, state) => state === 'completed' && announceChange());
       front.content.model.contentChanged.connect(scheduleRead);
       if (isLab(front)) saveAnswers(front);
+      front.content.node.addEventListener('keydown', leaveControl);
       front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
       await tabs.keepNotebook(front, wanted => reveal(front, wanted.name, wanted.isAgain), words => modules['@jupyterlab/apputils'].Notification.warning(words, { autoClose: false }));
@@ -204,15 +204,15 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   async function reveal(notebook, name, isAgain) {
     await notebook.context.ready;
     await notebook.revealed;
+    if (name) showOpenQuestion(notebook, name);
     await goTo(notebook, name ? placeOf(notebook, name) : 0, NotebookActions);
     if (isAgain) askAgain(notebook, name);
   }
 
   const front = () => tracker.currentWidget;
   const inLab = () => isLab(front());
-
-  const lesson = { app, course, executed, modules, now, openLab, pages, readCourse, readOpen, places, tracker };
-  for (const [id, { execute, isEverywhere, ...words }] of Object.entries(makeCommands(lesson))) {
+  const commands = makeCommands({ app, course, executed, modules, now, openLab, pages, readCourse, readOpen, places, tracker });
+  for (const [id, { execute, isEverywhere, ...words }] of Object.entries(commands)) {
     app.commands.addCommand(id, { ...words, execute, isVisible: inLab, isEnabled: () => isEverywhere || inLab() });
     palette?.addItem({ command: id, category: 'Course' });
     ids.push(id);

@@ -2,52 +2,43 @@
 // A quiz's letters are written into the exercise's cell, as if typed: only the notebook holds the answer.
 
 import { captureKeys, wrapContents } from './controls.js';
-import { button, element } from './elements.js';
+import { button, element, formatCount, formatPoints } from './elements.js';
 import { keepFocus, scrollIntoSight } from './focus.js';
 import { COMPARED, factsOf, indexOf } from './notebook.js';
+import { readLetters, writeLetters } from './quiz_letters.js';
 
-const RETURN = /^ {4}return (\{.*\}) *$/m;
-const STUB = /^ {4}# YOUR CODE HERE\n {4}raise NotImplementedError\(\) *$/m;
 const RULE = 'Compare says which statements are true, and why. It also records your first try. You can change your letters '
   + 'afterwards: Mark my work counts them as they are then.';
 
-const places = new WeakMap(); // the question that each quiz shows
+const LOST = /^(q\d+): /; // how the label of a hidden check names its question
+
+const places = new WeakMap(); // the question that each quiz shows, once the student has chosen one
 const keys = new WeakMap(); // of each quiz, the statements of the questions that were compared here
 
 /**
  * Add controls to all rendered quizzes of this notebook that have none yet.
- * readKey: (exercise, question) -> {statements: [{letter, true, reason}]} or {error}; null where no grader is.
+ * work: the lab's, as far as it's known. readKey: (exercise, question) -> {statements: [{letter, true, reason}]} or {error};
+ * null where no grader is.
  */
-export function decorateQuizzes(panel, readKey) {
+export function decorateQuizzes(panel, work, readKey) {
   for (const cell of panel.content.widgets) {
     const { kind, exercise } = factsOf(cell);
     if (kind !== 'prose' || !exercise) continue;
     const shown = cell.node.querySelector('.jp-RenderedMarkdown');
     if (!shown?.childElementCount) continue;
     const answer = panel.content.widgets[indexOf(panel, 'exercise', exercise)];
-    const isNew = !shown.querySelector('.gradlab-choices');
-    if (answer && (isNew || shown.dataset.comparable !== String(Boolean(readKey)))) {
-      if (isNew) new Quiz(cell, answer, shown).attach(exercise, readKey);
-      else shown.quiz.attach(exercise, readKey);
-    }
+    if (!answer) continue;
+    if (!shown.querySelector('.gradlab-choices')) new Quiz(panel.context, cell, answer, shown);
+    shown.quiz.attach(work.find(each => each.name === exercise) ?? { name: exercise, state: '', hidden: [] }, readKey);
   }
 }
 
-/** Read {q1: 'ac', ...} from the exercise's cell; null if the student wrote it in another form. */
-export function readLetters(source) {
-  const match = RETURN.exec(source);
-  if (!match) return STUB.test(source) ? {} : null;
-  try {
-    return JSON.parse(match[1]);
-  } catch {
-    return null;
-  }
-}
-
-/** Write these letters into the cell's source. */
-export function writeLetters(source, letters) {
-  const line = () => `    return ${JSON.stringify(letters).replaceAll('":"', '": "').replaceAll('","', '", "')}`;
-  return source.replace(RETURN.test(source) ? RETURN : STUB, line);
+/** Show the first question of this quiz that is unanswered or lost points. */
+export function showOpenQuestion(panel, exercise) {
+  const cell = panel.content.widgets[indexOf(panel, 'prose', exercise)];
+  if (!cell) return;
+  places.delete(cell.model);
+  cell.node.querySelector('.jp-RenderedMarkdown')?.quiz?.refresh();
 }
 
 function ignoreRepeatedClick(event) {
@@ -57,9 +48,9 @@ function ignoreRepeatedClick(event) {
 }
 
 class Quiz {
-  /** cell: the questions. answer: the exercise's cell. shown: the rendered questions. */
-  constructor(cell, answer, shown) {
-    Object.assign(this, { cell, answer, shown, shared: answer.model.sharedModel, questions: groupQuestions(shown) });
+  /** context: the notebook's. cell: the questions. answer: the exercise's cell. shown: the rendered questions. */
+  constructor(context, cell, answer, shown) {
+    Object.assign(this, { context, cell, answer, shown, shared: answer.model.sharedModel, questions: groupQuestions(shown) });
     shown.quiz = this;
     this.note = element('p', '', { class: 'gradlab gradlab-message', role: 'status' });
     this.pager = element('div', '', { class: 'gradlab gradlab-buttons gradlab-pager' });
@@ -73,10 +64,13 @@ class Quiz {
     answer.model.contentChanged.connect(() => this.refresh());
   }
 
-  attach(exercise, readKey) {
-    this.exercise = exercise;
+  /** Take what's known of this quiz, which may be the same as before. */
+  attach(work, readKey) {
+    const known = JSON.stringify([work, Boolean(readKey)]);
+    this.work = work;
     this.readKey = readKey;
-    this.shown.dataset.comparable = String(Boolean(readKey));
+    if (this.known === known) return;
+    this.known = known;
     this.refresh();
   }
 
@@ -85,10 +79,23 @@ class Quiz {
   }
 
   get place() {
-    return Math.min(places.get(this.cell.model) ?? 0, this.questions.length - 1);
+    return Math.min(places.get(this.cell.model) ?? this.firstOpen, this.questions.length - 1);
+  }
+
+  /** The first question that is unanswered or lost points; without any, the first of all. */
+  get firstOpen() {
+    const { letters, lost } = this;
+    return Math.max(0, this.questions.findIndex(({ name }) => (letters && !letters[name]) || lost.includes(name)));
+  }
+
+  /** The questions that lost points when the present letters were marked. */
+  get lost() {
+    const failed = this.work.state === 'marked' ? this.work.hidden.filter(finding => !finding.passed) : [];
+    return [...new Set(failed.map(({ label }) => LOST.exec(label)?.[1]).filter(Boolean))];
   }
 
   choose(question, letter, isChosen) {
+    places.set(this.cell.model, this.questions.indexOf(question)); // an answered question is still shown
     const before = this.letters ?? {};
     const letters = Object.fromEntries(this.questions.map(({ name }) => [name, before[name] ?? '']));
     const chosen = new Set(letters[question.name]);
@@ -107,6 +114,7 @@ class Quiz {
   /** Show the question in turn, with its boxes as the cell has them. */
   refresh() {
     const { letters, place, compared } = this;
+    const hadFocus = this.questions.some(({ section }, index) => index !== place && section.contains(document.activeElement));
     this.questions.forEach((question, index) => {
       question.section.hidden = index !== place;
       for (const { box, letter } of question.boxes) {
@@ -120,15 +128,29 @@ class Quiz {
     back.disabled = place === 0;
     next.disabled = place === this.questions.length - 1;
     const parts = [back, element('span', `Question ${place + 1} of ${this.questions.length}`), next];
+    const canCompare = this.readKey && letters?.[name] && !this.keys[name];
     const first = Object.values(compared);
-    const rule = first.length ? `First try: ${first.filter(Boolean).length} of ${first.length} compared questions right.` : RULE;
-    if (this.readKey && letters) parts.push(element('p', rule, { class: 'gradlab-small gradlab-rule' }));
-    if (this.readKey && letters?.[name] && !this.keys[name]) {
-      parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place]), { 'data-key': 'compare' }));
-    }
+    const rule = first.length ? `First try: ${first.filter(Boolean).length} of ${first.length} compared questions right.` : canCompare ? RULE : '';
+    if (this.readKey && letters && rule) parts.push(element('p', rule, { class: 'gradlab-small gradlab-rule' }));
+    if (canCompare) parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place]), { 'data-key': 'compare' }));
+    parts.push(...this.describeMark());
     keepFocus(this.pager, () => this.pager.replaceChildren(...parts));
     this.note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
     if (letters) this.explain(this.questions[place]);
+    if (hadFocus) this.questions[place].boxes[0]?.box.focus();
+  }
+
+  /** What the mark gave, with a way to each question that lost points. */
+  describeMark() {
+    const { work: { earned, points, state }, lost } = this;
+    if (state !== 'marked') return [];
+    const line = element('p', `Marked: ${formatPoints(earned)} of ${formatCount(points, 'point')}. `, { class: 'gradlab-small gradlab-rule' });
+    if (lost.length) line.append('Points lost: ');
+    lost.forEach((name, index) => {
+      const go = button(name, () => this.go(this.questions.findIndex(each => each.name === name)), { 'aria-label': `Question ${name}, which lost points` });
+      line.append(go, ' ');
+    });
+    return [line];
   }
 
   get compared() {
@@ -144,7 +166,7 @@ class Quiz {
   /** Read which statements are true, and why. The first time, record whether the letters were right. */
   async compare(question) {
     const chosen = this.letters[question.name];
-    const { statements, error } = await this.readKey(this.exercise, question.name);
+    const { statements, error } = await this.readKey(this.work.name, question.name);
     if (error) {
       this.note.textContent = error;
       return;
@@ -153,6 +175,7 @@ class Quiz {
     if (!(question.name in this.compared)) {
       const isRight = statements.every(statement => chosen.includes(statement.letter) === statement.true);
       this.answer.model.setMetadata(COMPARED, { ...this.compared, [question.name]: isRight });
+      await this.context.save().catch(() => {}); // a reload must not undo the first try; JupyterLab reports a failure
     }
     this.refresh();
     scrollIntoSight(this.note, question.section.querySelector('.gradlab-why'));
