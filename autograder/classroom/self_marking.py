@@ -38,6 +38,7 @@ from autograder.model.assignments import AssignmentKind, require_source
 from autograder.model.marks import Mark
 from autograder.model.metadata import get_cell_name, read_cell_metadata
 from autograder.model.nbgrader_cells import is_by_hand
+from autograder.model.notes import NoteKind
 from autograder.model.result import ResultDocument
 from autograder.reports.feedback import PageOptions, render_feedback_page
 from autograder.sandbox import Isolation, find_layers, find_strongest_level
@@ -173,6 +174,9 @@ def _grade(
 
 
 def _has_run_out_of_time(result: ResultDocument) -> bool:
+    """Return whether a check ran out of time, and no cell, which would only use up its time again."""
+    if any(note.kind is NoteKind.STOPPED for note in result.notes):
+        return False
     return any(outcome.cause is Cause.TIME for cell in result.cells for outcome in cell.checks)
 
 

@@ -41,6 +41,7 @@ def test_the_courses_own_pages_open_from_the_home_and_the_panel(grader_free_serv
     page.goto(grader_free_server.address("lab") + "&reset")
     page.get_by_role("article", name="A small course").get_by_role("button", name="How a lab works").click()
     expect(page.get_by_role("tab", name="00_start_here.ipynb")).to_be_visible()
+    expect(page.locator(".jp-Cell.jp-mod-active").get_by_role("heading", name="How a lab works")).to_be_in_viewport()
     page.get_by_role("region", name="Pages").get_by_role("button", name="Glossary").click()
     expect(page.get_by_role("tab", name="00_glossary.ipynb")).to_be_visible()
 

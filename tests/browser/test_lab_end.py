@@ -69,7 +69,7 @@ def test_a_lab_is_done_once_nothing_in_it_can_change(student: LabServer, page: P
     page.screenshot(path=ARTIFACTS / "course_lab_done.png")
     page.keyboard.press("Control+Alt+n")
     end = page.get_by_role("alert").filter(has_text="Lab 1 is done.")
-    expect(end.get_by_role("button", name="Begin: Cubes")).to_be_visible()
+    expect(end.get_by_role("button", name="Begin lab 2")).to_be_visible()
     page.keyboard.press("Control+Alt+m")
     expect(page.get_by_role("alert").filter(has_text="Lab 1 is done: 4.11 of 5 points")).to_be_visible()
     page.locator(".jp-Notebook .jp-Cell").filter(has_text="def interview").locator(".cm-content").click()

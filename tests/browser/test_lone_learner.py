@@ -93,7 +93,7 @@ def test_a_mark_can_be_cancelled_and_the_next_one_arrives(student: LabServer, pa
     open_lab(student, page)
     mark = page.locator('[data-command="gradlab:mark"]')
     mark.click()
-    expect(page.get_by_role("alert").filter(has_text="Marking Squares: 2 s")).to_be_visible()
+    expect(page.get_by_role("alert").filter(has_text="Marking lab 1: 2 s")).to_be_visible()
     page.get_by_role("button", name="Cancel").click()
     expect(page.get_by_role("alert").filter(has_text="Not marked: you cancelled it.")).to_be_visible()
     page.locator(".jp-Notebook .jp-Cell").filter(has_text="while True").locator(".cm-content").click()

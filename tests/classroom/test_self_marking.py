@@ -15,6 +15,7 @@ from autograder.classroom.copy_service import serve_requests
 from autograder.classroom.self_marking import grade_copy, read_course_settings
 from autograder.demo.students import fill_notebook
 from autograder.forkserver.server_process import start_fork_server_process
+from autograder.grading.grading_progress import GradingProgress
 from autograder.model.note_sentences import describe_notes
 from autograder.workers.task_grading import ForkServers
 from labkit.mark_file import get_page_path, read_marks
@@ -120,6 +121,27 @@ def test_a_right_answer_gets_more_time_on_a_busy_machine(
         for server in fork_servers.values():
             server.close()
     assert marked.points == points
+
+
+@pytest.mark.slow
+def test_an_endless_cell_uses_up_its_time_once_even_on_a_busy_machine(small_course: Path, tmp_path: Path) -> None:
+    """Slow: a fork server starts."""
+    (lab,) = read_labs(read_course(small_course))
+    copy = tmp_path / LAB / f"{LAB}.ipynb"
+    copy.parent.mkdir()
+    notebook = nbformat.from_dict(fill_notebook(lab, {"sum_of_squares": SPIN}))
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("while True:\n    pass"))
+    nbformat.write(notebook, copy)
+    settings = read_course_settings(small_course)
+    settings = replace(settings, timeouts=replace(settings.timeouts, cell=2.0, check=1.0))
+    fork_servers: ForkServers = {}
+    steps: list[GradingProgress] = []
+    try:
+        grade_copy(small_course, copy, settings, fork_servers, on_progress=steps.append, is_busy=lambda: True)
+    finally:
+        for server in fork_servers.values():
+            server.close()
+    assert [step.cell for step in steps].count("while True:") == 1
 
 
 @pytest.mark.slow

@@ -3,8 +3,10 @@
 import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
-import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, describeStart, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
-import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, nameSource, reset, titleOf, WRITTEN } from './notebook.js';
+import { scrollIntoSight } from './focus.js';
+import { MarkQueue } from './marking.js';
+import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
+import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -46,6 +48,7 @@ export function makeCommands(lesson) {
     const { stop, skipped } = await runChecks(panel, names, executed, NotebookActions, line => notify(line, 'in-progress', false));
     if (stop) {
       await panel.content.scrollToItem(panel.content.widgets.indexOf(stop.cell), 'smart');
+      scrollIntoSight(stop.cell.node.querySelector('.jp-OutputArea') ?? stop.cell.node); // below its source
       const ended = stop.interrupted ? 'was stopped' : 'ended with an error, shown below it';
       notify(`The checks didn't run: ${nameOf(panel, stop.cell)} ${ended}.`, 'warning', 10000);
       await readOpen();
@@ -104,25 +107,25 @@ export function makeCommands(lesson) {
   /** The button of a message that leads on from a lab that is done. */
   function offerNextLab() {
     const lab = chooseNextLab(now.course, now.open);
-    return lab ? [{ label: describeStart(lab), callback: () => openLab(lab, lab.begun ? lab.next : '') }] : [];
+    return lab ? [{ label: `${lab.begun ? 'Continue' : 'Begin'} lab ${lab.number}`, callback: () => openLab(lab, lab.begun ? lab.next : '') }] : [];
   }
 
-  let cancelMark = null; // while a mark is being computed
+  const marks = new MarkQueue(course);
   async function mark() {
     const notebook = front();
     const lab = labOf(notebook);
+    const turn = marks.add(lab, notebook.context.path, () => {
+      if (!notebook.node.contains(document.activeElement)) lesson.app.shell.activateById(notebook.id); // the button goes
+    });
+    if (!turn) return;
     for (const name of listCopied(notebook)) {
       Notification.warning(`${describeCopies(notebook, name)}.`, { autoClose: 20000, actions: offerCounted(name) });
     }
-    await notebook.context.save();
-    let isCancelled = false;
-    cancelMark = () => {
-      isCancelled = true;
-      course.cancel();
-      if (!notebook.node.contains(document.activeElement)) lesson.app.shell.activateById(notebook.id); // the button goes
-    };
-    const ended = showProgress(`Marking ${lab.title}`, [{ label: 'Cancel', callback: cancelMark }]);
+    const key = findKey('gradlab:cancel-mark');
+    const ended = showProgress(turn, [{ label: key ? `Cancel (${key})` : 'Cancel', callback: () => turn.cancel() }]);
     try {
+      await notebook.context.save();
+      await turn.awaitTurn();
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
         ended();
@@ -140,14 +143,15 @@ export function makeCommands(lesson) {
       await readOpen();
       const isEnd = now.open?.name === lab.name && isFinished(now.open);
       const beginning = isEnd && !isAwaited(now.open) ? `${describeFinished(now.open)}: ` : ''; // else the words say it
-      notify(beginning + words, hasMark ? 'success' : 'info', 20000, isEnd ? [...actions, ...offerNextLab()] : actions);
+      const ways = isEnd ? [...actions, ...offerNextLab()] : actions;
+      notify(beginning + words, hasMark ? 'success' : 'info', ways.length ? false : 20000, ways);
     } catch (error) {
       ended();
-      if (isCancelled) notify('Not marked: you cancelled it.');
+      if (turn.isCancelled) notify('Not marked: you cancelled it.');
       else await showErrorMessage('This notebook was not marked', error);
       await readOpen();
     } finally {
-      cancelMark = null;
+      turn.end();
     }
     if (now.course?.courses.length) await lesson.readCourse();
   }
@@ -164,15 +168,16 @@ export function makeCommands(lesson) {
     return binding ? binding.keys.join(' ').replaceAll(' ', '+') : '';
   }
 
-  /** Show a message with the seconds since, and what the grader is at. Returns a function that removes it. */
-  function showProgress(text, actions) {
+  /** Show a message with the seconds since, and how far the mark is. Returns a function that removes it. */
+  function showProgress(turn, actions) {
     const begin = Date.now();
-    const id = Notification.emit(`${text} …`, 'in-progress', { autoClose: false, actions });
+    const titleOfWork = exercise => now.open?.work.find(each => each.name === exercise)?.title ?? exercise;
+    const id = Notification.emit(turn.describe(0, {}, titleOfWork), 'in-progress', { autoClose: false, actions });
     let isShown = true;
     const timer = setInterval(async () => {
       const step = await course.progress().catch(() => ({}));
       const seconds = Math.round((Date.now() - begin) / 1000);
-      if (isShown) Notification.update({ id, message: `${text}: ${seconds} s${describeStep(step)}`, actions });
+      if (isShown) Notification.update({ id, message: turn.describe(seconds, step, titleOfWork), actions });
     }, 1000);
     return () => {
       isShown = false;
@@ -181,13 +186,11 @@ export function makeCommands(lesson) {
     };
   }
 
-  function describeStep({ number, steps, exercise, cell, seconds }) {
-    const key = findKey('gradlab:cancel-mark');
-    const cancel = key ? `. ${key} cancels` : '';
-    if (!number) return cancel;
-    const title = now.open?.work.find(each => each.name === exercise)?.title ?? exercise;
-    const what = exercise ? `the checks of ${title}` : `${nameSource(cell)}, which may run for ${seconds} s`;
-    return `. Step ${number} of ${steps}: ${what}${cancel}`;
+  /** Cancel the mark of the notebook in front, else the last one that was asked for. */
+  function cancelLatest() {
+    const turn = marks.find(front()?.context.path) ?? marks.latest;
+    if (turn) turn.cancel();
+    else notify('Nothing is being marked.');
   }
 
   /** Go to the controls of the selected text, or edit it if it has none. */
@@ -218,7 +221,7 @@ export function makeCommands(lesson) {
     'gradlab:cancel-mark': {
       label: 'Cancel marking',
       caption: 'End the mark that is being computed',
-      execute: () => (cancelMark ? cancelMark() : notify('Nothing is being marked.')),
+      execute: () => cancelLatest(),
       isEverywhere: true,
     },
     'gradlab:enter-text': { label: 'Go to the first control of this text', caption: 'Open its hint, or answer its question', execute: enter },

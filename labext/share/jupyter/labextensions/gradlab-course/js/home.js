@@ -4,7 +4,7 @@ import { button, element, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { buildMilestoneLine } from './milestone_line.js';
 import { chooseNextLab, describePoints, isPassed, keyOf } from './next_work.js';
-import { START, chooseTitle, describeEnd, pointBar } from './panel.js';
+import { HOW, START, chooseTitle, describeEnd, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
 
@@ -54,7 +54,7 @@ function buildStart(course, actions) {
   const row = element('div', '', { class: 'gradlab-buttons' });
   row.append(start);
   const how = course.pages.find(path => path.endsWith(START));
-  if (how) row.append(button('How a lab works', () => actions.showHow(how), { class: 'gradlab-how', 'data-key': 'how' }));
+  if (how) row.append(button(HOW, () => actions.openFile(how, HOW), { class: 'gradlab-how', 'data-key': 'how' }));
   const section = element('div', '', { class: 'gradlab-place' });
   section.append(element('p', place, { class: 'gradlab-small' }), row);
   return section;

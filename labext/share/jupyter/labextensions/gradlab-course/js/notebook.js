@@ -38,11 +38,11 @@ export function nameOf(panel, cell) {
   return exercise ? titleOf(panel, exercise) : nameSource(cell.model.sharedModel.getSource());
 }
 
-/** The same for the text of a cell that belongs to no exercise, or for its first line. */
-export function nameSource(source) {
+/** The same for the text of a cell that belongs to no exercise, or for its first line, of at most so many characters. */
+export function nameSource(source, longest = LONGEST_LINE) {
   const line = source.split('\n').find(each => each.trim())?.trim() ?? '';
   const name = /^(?:async\s+)?(?:def|class)\s+(\w+)/.exec(line)?.[1];
-  return name ?? `“${line.length > LONGEST_LINE ? `${line.slice(0, LONGEST_LINE - 2)} …` : line}”`;
+  return name ?? `“${line.length > longest ? `${line.slice(0, longest - 2)} …` : line}”`;
 }
 
 /** Whether the course wrote this text, which students have no reason to change. */
@@ -75,10 +75,11 @@ export function findVersions(panel, exercise) {
   return panel.content.widgets.filter(cell => factsOf(cell).kind === 'exercise' && factsOf(cell).exercise === exercise);
 }
 
-/** The index of the cell to go to for an exercise, a question or a prediction; for a quiz, of its questions. */
+/** The index of the cell to go to for an exercise, a question, a prediction or a heading; for a quiz, of its questions. */
 export function placeOf(panel, name) {
   const indices = ['prose', 'exercise', 'question', 'predict'].map(kind => indexOf(panel, kind, name));
-  return indices.find(index => index >= 0) ?? -1;
+  const hasHeading = cell => cell.model.type === 'markdown' && cell.model.sharedModel.getSource().split('\n').some(line => line.replace(/^#+ /, '') === name);
+  return indices.find(index => index >= 0) ?? panel.content.widgets.findIndex(hasHeading);
 }
 
 /** The exercise of the active cell, or the next one below it; empty if there is none. */

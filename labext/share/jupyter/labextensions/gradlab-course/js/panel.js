@@ -16,7 +16,8 @@ const STATES = {
 
 export const START = '00_start_here.ipynb';
 const CONTINUE = { class: 'gradlab-primary gradlab-continue', 'data-key': 'continue' };
-const PAGES = { [START]: 'How a lab works', '00_glossary.ipynb': 'Glossary' };
+export const HOW = 'How a lab works'; // the heading of a section of that page
+const PAGES = { [START]: HOW, '00_glossary.ipynb': 'Glossary' };
 
 export function makePanel({ Widget }, actions) {
   const widget = new Widget();
@@ -124,7 +125,7 @@ function workList(lab, works, actions) {
 }
 
 function pages(course, actions) {
-  return links('Pages', course.pages.map(path => link(PAGES[path.split('/').at(-1)], path, () => actions.openFile(path))));
+  return links('Pages', course.pages.map(path => link(PAGES[path.split('/').at(-1)], path, () => actions.openFile(path, PAGES[path.split('/').at(-1)]))));
 }
 
 /** A section with this title and a list of buttons. */

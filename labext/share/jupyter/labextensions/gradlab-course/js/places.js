@@ -36,7 +36,7 @@ export class Places {
       this.home = makeHome(this.modules['@jupyterlab/apputils'], this.modules['@lumino/widgets'], {
         open: (lab, exercise) => this.openLab(lab, exercise),
         renew: lab => this.classLabs.renew(lab),
-        showHow: path => this.openLab({ path }, ''),
+        openFile: (path, heading) => this.openLab({ path }, heading),
         showPage: lab => this.pages.show(lab, lab.path),
       });
       if (this.tree) this.tree.addWidget(this.home);

@@ -64,7 +64,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   const panel = makePanel(modules['@lumino/widgets'], {
     open: leadOut((lab, exercise) => openLab(lab, exercise)),
     predictAgain: leadOut((lab, name) => openLab(lab, name, true)),
-    openFile: leadOut(path => openLab({ path }, '')),
+    openFile: leadOut((path, heading) => openLab({ path }, heading)),
     showPage: leadOut(lab => pages.show(lab, lab.path)),
     mark: leadOut(() => app.commands.execute('gradlab:mark')),
     showHome: tabs.areUsed ? null : leadOut(() => places.showHome()),
