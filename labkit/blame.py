@@ -67,7 +67,7 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
             return unwritten
         if not in_exercise:  # a helper of the check failed on what the student's function returned
             return Attribution(f"your result could not be used: {kind}: {text}", kind, Blame.STUDENT)
-        file, line = student_frames[-1]
+        file, line = in_exercise[-1]  # deeper ones may be in a function that the course gave
         source = linecache.getline(file, line).strip()
         place = f", at your line: {source}" if source else ""
         return Attribution(f"raised {kind}: {text}{place}{_suggest_name(error, trace)}", kind, Blame.STUDENT)

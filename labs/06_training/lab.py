@@ -13,6 +13,7 @@
 # - accumulate gradients exactly;
 # - stop early, and restore the weights of the best epoch;
 # - use a rule to choose among several ways of training, without looking at the test images.
+#
 # You need labs 1 to 5. Plan on two sittings of a little more than an hour for the five exercises. All numbers were
 # measured with PyTorch 2.13 on a CPU.
 #
@@ -375,7 +376,8 @@ for optimizer_type in (torch.optim.SGD, torch.optim.Adam):
 
 # %% [markdown]
 # So Adam hides mistakes in the scale of a loss, such as a wrong divisor. When you test a training loop, use SGD.
-#
+
+# %% [markdown]
 # This is Adam's step number $t$, counted from 1, for a parameter $p$ with gradient $g$. The factors $b_1$ and $b_2$ are
 # usually 0.9 and 0.999, and eps, 1e-8, prevents a division by zero:
 #

@@ -65,6 +65,11 @@ def test_none_inside_the_students_own_code_is_an_exception_at_their_line() -> No
     assert outcome.seen.startswith("raised TypeError") and "at your line: return helper(x) + 1" in outcome.seen
 
 
+def test_an_exception_of_a_given_function_is_at_the_students_line_that_called_it() -> None:
+    outcome = run_check("f(lambda x: used(abs, torch.ones))", "def f(run):\n    return run(3)\n")
+    assert outcome.seen.endswith("at your line: return run(3)")
+
+
 def test_the_line_of_a_helper_is_not_called_the_students() -> None:
     assert "line" not in run_check("used(f, [3])").seen
 

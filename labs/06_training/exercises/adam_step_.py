@@ -101,14 +101,14 @@ def adam_step_(
 
 
 # %% promises
-# One step of AdamW -> example, several_steps, other_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
+# One step of AdamW -> example, several_steps, other_cases, eps, eps_cases, zero_gradient, no_gradient, empty_state, decay, same_leaves
 # The gradient of each -> example, several_steps, other_cases
 # If it's None -> own_steps, no_gradient
-# Otherwise, p -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
+# Otherwise, p -> example, several_steps, other_cases, eps, eps_cases, no_gradient, empty_state, zero_gradient, same_leaves, decay
 # The decay, lr * weight_decay -> decay
-# state: a dict for -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
-# It's empty before -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
-# Each call gets -> example, several_steps, other_cases, no_gradient, empty_state, zero_gradient, decay
+# state: a dict for -> example, several_steps, other_cases, eps, eps_cases, no_gradient, empty_state, zero_gradient, decay
+# It's empty before -> example, several_steps, other_cases, eps, eps_cases, no_gradient, empty_state, zero_gradient, decay
+# Each call gets -> example, several_steps, other_cases, eps, eps_cases, no_gradient, empty_state, zero_gradient, decay
 # params: one or more -> other_cases
 # If state is empty -> empty_state
 # lr may vary -> other_cases
@@ -116,10 +116,13 @@ def adam_step_(
 
 
 # %% domain
+TOO_SMALL = 1e-20  # an eps that makes no difference, for checks of something else
+
+
 @domain(
     reference,
     *("float32", "mixed dtypes", "one parameter", "no axes", "no elements", "many steps"),
-    *("usual settings", "usual settings, tiny gradients", "large eps", "first beta 0", "second beta 0"),
+    *("usual settings", "usual settings, tiny gradients", "small eps", "large eps", "first beta 0", "second beta 0"),
     *("lr 0", "rate changes"),
     *("transposed", "every second one", "parts of one tensor"),
     *("missing at first", "missing later", "missing now and then", "none in the first call", "never one"),
@@ -145,7 +148,7 @@ def arguments(draw, edge):
         pieces = torch.cat([t.flatten() for t in start]).split([t.numel() for t in start])
         start = [piece.view(shape) for piece, shape in zip(pieces, shapes, strict=True)]
     start = [draw.apply_layout(t, edge) for t in start]
-    scale = 1e-8 if "tiny" in edge else 0.01 if edge == "large eps" else 1.0
+    scale = 1e-8 if "tiny" in edge else 0.01 if "eps" in edge else 1.0
     place = 0 if edge in ("missing later", "missing now and then") else count - 1  # of the one that has no gradient
     for number, grads in enumerate(gradients):
         missing = {
@@ -162,7 +165,7 @@ def arguments(draw, edge):
             grads[n] = None if skipped else gradient * (0.0 if is_zero else scale)
     betas = draw(st.sampled_from([(0.9, 0.99), (0.5, 0.8), (0.7, 0.999)]))
     betas = {"first beta 0": (0.0, betas[1]), "second beta 0": (betas[0], 0.0)}.get(edge, betas)
-    eps = 0.1 if edge == "large eps" else draw(st.sampled_from([1e-8, 1e-3]))
+    eps = {"small eps": 1e-3, "large eps": 0.1}.get(edge, TOO_SMALL)
     rate = 0.0 if edge == "lr 0" else draw(st.sampled_from([0.03, 0.1]))
     rates = [rate * (n % 3 + 1 if edge == "rate changes" else 1) for n in range(steps)]
     settings = () if "usual" in edge else (betas, eps, decay)
@@ -219,6 +222,24 @@ with check(
             ],
         },
     )
+with check(
+    "eps",
+    "a step whose gradient is as small as eps",
+    hint="If the gradient and eps are both 1e-8, what do you divide by in the first step?",
+):
+    t, g, rate = torch.tensor([1.0]), torch.tensor([1e-8]), 10.0
+    inside, early = t - rate * g / (g**2 + 1e-8).sqrt(), t - rate * g / (g + 1e-8 / math.sqrt(0.001))
+    missing = t - rate
+    got = stepped_with(adam_step_, [t.clone()], [[g]], [rate])["after"]
+    explain(
+        got,
+        [[torch.tensor([-4.0])]],
+        {
+            "eps is added inside the root: add it to the root of v instead": [[inside]],
+            "eps is added to the root of v before v is corrected for starting at zero": [[early]],
+            "there's no eps": [[missing]],
+        },
+    )
 
 # %% hidden checks
 
@@ -226,7 +247,7 @@ with check(
 def adam_of_torch(start, gradients, rate):
     """The parameters after each step of torch.optim.Adam."""
     leaves, seen = [nn.Parameter(t.clone()) for t in start], []
-    adam = torch.optim.Adam(leaves, lr=rate)
+    adam = torch.optim.Adam(leaves, lr=rate, eps=TOO_SMALL)
     for grads in gradients:
         for p, g in zip(leaves, grads, strict=True):
             p.grad = g.clone()
@@ -256,20 +277,20 @@ with check(
         leaves, state, got = leaves_for(adam_step_, t), state_for(adam_step_), []
         for grads in gradients:
             got.append(with_gradients(leaves, grads))
-            adam_step_(leaves, state, 0.03)
+            adam_step_(leaves, state, 0.03, eps=TOO_SMALL)
         got.append(with_gradients(leaves, [None, None]))
         assert_close(got, [t, *want], name="the parameters at the start and after each step")
 with check(
     "other_cases",
     "other settings, rates, shapes and dtypes",
-    weight=2,
     required=True,
-    hint="Is eps inside the root or outside it? Which factor belongs to the squares?",
+    hint="Which factor belongs to the squares? Does a step use the rate and the settings of its own call?",
 ):
     assert_steps(adam_step_, "", "float32", "mixed dtypes", "one parameter", "no axes", "no elements", "many steps")
-    assert_steps(adam_step_, "usual settings", "usual settings, tiny gradients", "large eps")
     assert_steps(adam_step_, "lr 0", "rate changes")
     assert_steps(adam_step_, "first beta 0", "second beta 0", "transposed", "every second one", "parts of one tensor")
+with check("eps_cases", "other values of eps, and small gradients", hint="Is eps inside the root or outside it?"):
+    assert_steps(adam_step_, "usual settings", "usual settings, tiny gradients", "small eps", "large eps")
 with check(
     "no_gradient",
     "a parameter without a gradient is skipped, and counts its own steps",
@@ -347,7 +368,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p.sub_((lr / (1 - b1**n)) * m / ((v / (1 - b2**n)) ** 0.5 + eps))
 
 
-# %% wrong "no correction of the start at zero" fails=example,own_steps,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
+# %% wrong "no correction of the start at zero" fails=example,own_steps,eps,several_steps,other_cases,eps_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -358,6 +379,45 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             state[i] = (m, v)
             p.data.mul_(1 - lr * weight_decay)
             p -= lr * m / (v.sqrt() + eps)
+
+
+# %% wrong "eps inside the root" fails=eps,eps_cases
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
+            p -= lr * (m / (1 - betas[0] ** t)) / (v / (1 - betas[1] ** t) + eps).sqrt()
+
+
+# %% wrong "eps before the correction" fails=eps,eps_cases
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
+            p -= lr * math.sqrt(1 - betas[1] ** t) / (1 - betas[0] ** t) * m / (v.sqrt() + eps)
+
+
+# %% wrong "no eps" fails=eps,eps_cases,zero_gradient,decay
+def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    with torch.no_grad():
+        for i, p in enumerate(params):
+            if p.grad is None:
+                continue
+            t, m, v = state.get(i, (0, torch.zeros_like(p), torch.zeros_like(p)))
+            t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * p.grad, betas[1] * v + (1 - betas[1]) * p.grad**2
+            state[i] = (t, m, v)
+            p.data.mul_(1 - lr * weight_decay)
+            p -= lr * (m / (1 - betas[0] ** t)) / (v / (1 - betas[1] ** t)).sqrt()
 
 
 # %% wrong "no gradient counts as a gradient of zero" fails=own_steps,no_gradient,empty_state,decay
@@ -372,7 +432,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             p -= lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "a new tensor instead of the parameter" fails=example,own_steps,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves
+# %% wrong "a new tensor instead of the parameter" fails=example,own_steps,eps,several_steps,other_cases,eps_cases,no_gradient,empty_state,zero_gradient,decay,same_leaves
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     with torch.no_grad():
         for i, p in enumerate(params):
@@ -385,7 +445,7 @@ def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0
             params[i] = p - lr * (m / (1 - betas[0] ** t)) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
 
 
-# %% wrong "the state is made anew in each call" fails=example,several_steps,other_cases,no_gradient,empty_state,zero_gradient,decay
+# %% wrong "the state is made anew in each call" fails=example,several_steps,other_cases,eps_cases,no_gradient,empty_state,zero_gradient,decay
 def adam_step_(params, state, lr, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
     state = {}
     with torch.no_grad():

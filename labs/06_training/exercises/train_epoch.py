@@ -193,9 +193,15 @@ def arguments(draw, edge):
     if edge == "one shared weight":
         inputs = width = classes
     sizes = draw(st.permutations([2, 3, 5, 6]))[:3]
-    sizes = {"one batch": sizes[:1], "one sample": [1], "batches of one": [1, 1, 1], "equal sizes": sizes[:1] * 3}.get(
-        edge, [7, 5, 9] if edge == "float32" else sizes
-    )
+    equal = sizes[:1] * 3  # of which a mean of the batches' means is right
+    sizes = {
+        "one batch": sizes[:1],
+        "one sample": [1],
+        "batches of one": [1, 1, 1],
+        "equal sizes": equal,
+        "read once": equal,
+        "float32": [7, 5, 9],
+    }.get(edge, sizes)
     dtype, g = torch.float32 if edge == "float32" else torch.float64, draw.make_generator(here)
     shapes = {"first.weight": (width, inputs), "first.bias": (width,), "last.bias": (classes,)}
     if edge != "one shared weight":
@@ -360,7 +366,7 @@ with check(
     "one_pass",
     "batches that can be read only once",
     weight=2,
-    hint="Which of your lines reads the batches a second time?",
+    hint="Which lines read the batches, besides your loop? What is their length if they can be read only once?",
 ):
     assert_states(train_epoch, "read once")
     assert_losses(train_epoch, "read once", rtol=2e-5)
@@ -429,6 +435,19 @@ def train_epoch(model, batches, optimizer):
         optimizer.step()
         total += loss.item()
     return total / len(batches)
+
+
+# %% wrong "the mean of the batches' means, counted in the loop" fails=mean_over_samples
+def train_epoch(model, batches, optimizer):
+    model.train()
+    losses = []
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return sum(losses) / len(losses)
 
 
 # %% wrong "the sum of the batches' means" fails=example,mean_over_samples,one_pass
