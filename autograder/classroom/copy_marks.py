@@ -19,7 +19,7 @@ from autograder.authoring.regions import strip_markers
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.gradebook.notebook_file import read_course_notebook
-from autograder.gradebook.submission_result import GradedCellResult, SubmissionResult
+from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.assignments import require_source
 from autograder.model.course import CellKind
 from autograder.model.metadata import CellMetadata, read_cell_metadata
@@ -55,7 +55,8 @@ def build_marks(
     marks = build_exercise_marks(by_checks, view, notebook, sources)
     for exercise in by_checks:
         if mark := marks.get(exercise.name):
-            tries = _count_tries(exercise, mark.source, before.get(exercise.name))
+            is_try = not exercise.is_full and not is_blank(notebook, exercise)
+            tries = _count_tries(is_try, mark.source, before.get(exercise.name))
             marks[exercise.name] = replace(mark, tries=tries)
     return select_own_marks(content, before) | marks
 
@@ -164,7 +165,13 @@ def _find_work(notebook: Path, name: str) -> WorkItem:
     return work
 
 
-def _count_tries(exercise: GradedCellResult, source: str, before: ExerciseMark | None) -> int:
+def _count_tries(is_try: bool, source: str, before: ExerciseMark | None) -> int:
+    """Count the different answers below full marks so far.
+
+    Args:
+        is_try: Whether the student wrote this one, and it's below full marks.
+        source: Its digest.
+    """
     earlier = before.tries if before else 0
     is_new = before is None or before.source != source
-    return earlier + (not exercise.is_full and is_new)
+    return earlier + (is_try and is_new)

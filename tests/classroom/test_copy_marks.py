@@ -97,6 +97,11 @@ def test_the_solution_is_shown_after_two_different_answers_below_full_marks(smal
     assert "(x * x).sum()" in read_solution(small_course, copy, "sum_of_squares")
 
 
+def test_an_unwritten_answer_is_no_try(write: Write) -> None:
+    assert grade(write("no exercise", ""), 0.0).tries == 0
+    assert grade(write("sum_of_squares", "def sum_of_squares(x):\n    return 1"), 0.0).tries == 1
+
+
 def test_full_marks_are_no_try(write: Write) -> None:
     copy = write("sum_of_squares", "def sum_of_squares(x):\n    return 1")
     assert grade(copy, 1.0).tries == 1
