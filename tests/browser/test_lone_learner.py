@@ -76,7 +76,7 @@ def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: P
     page.screenshot(path=ARTIFACTS / "course_quiz_compared.png")
     # A second try changes the letters, what the statements say, and not what's recorded.
     page.get_by_label("q1 b").uncheck()
-    expect(question).to_contain_text("✓ False. That of zero is.")
+    expect(question).to_contain_text("✓ Right: this statement is false. That of zero is.")
     expect(page.get_by_text("✓ You judged all 2 statements correctly.")).to_be_visible()
     expect(pager).to_contain_text("First try: 0 of 1 compared questions right.")
     panel = page.get_by_role("region", name="Course", exact=True)
