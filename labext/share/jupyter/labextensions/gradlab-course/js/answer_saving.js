@@ -1,6 +1,7 @@
 // Saves a notebook once the student has answered: JupyterLab itself does so only every two minutes.
 
 import { factsOf, WRITTEN } from './notebook.js';
+import { saveNotebook } from './saving.js';
 
 /** Save this lab whenever the student leaves an answer, selects a statement, or compares a prediction. */
 export function saveAnswers(panel) {
@@ -29,7 +30,7 @@ class Saver {
     this.isSaving = true;
     while (this.isWanted && this.canSave) {
       this.isWanted = false;
-      await this.context.save().catch(() => {}); // JupyterLab has shown why
+      await saveNotebook(this.context).catch(() => {}); // JupyterLab has shown why
     }
     this.isSaving = false;
   }

@@ -19,6 +19,7 @@ import { makePanel } from './panel.js';
 import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes, showOpenQuestion } from './quiz.js';
+import { saveNotebook } from './saving.js';
 import { addTeachersPages } from './teachers_pages.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
@@ -55,7 +56,6 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   const announceChange = () => tabs.news.announce('changed');
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils'], announceChange);
   const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name), () => readOpen());
-
   const courseIcon = makeCourseIcon(modules['@jupyterlab/ui-components']);
   const leadOut = action => (...facts) => {
     places.leavePanel();
@@ -147,7 +147,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   function makeActions(panel, lab, path) {
     const ask = async request => {
       try {
-        await panel.context.save();
+        await saveNotebook(panel.context);
         return await request();
       } catch (error) {
         return { error: error.message };
