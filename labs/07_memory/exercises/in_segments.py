@@ -3,6 +3,8 @@
 def segmented(forward, parts, x, upstream, k, between=None, order=None):
     """Result and gradients of forward(layers, x, k), and the state of the list and x afterward.
 
+    Also whether checkpoint noticed that backward computed something different from forward.
+
     The list has a Layer for each of parts, or for each entry in order: the number of a part, or several, for an
     nn.Sequential. between: called before backward.
     """
@@ -17,9 +19,14 @@ def segmented(forward, parts, x, upstream, k, between=None, order=None):
         out = forward(layers, x, k)
         if between is not None:
             between()
+        is_different = False
         if out.requires_grad:
-            out.backward(upstream)
+            try:
+                out.backward(upstream)
+            except torch.utils.checkpoint.CheckpointError:
+                is_different = True
     return {
+        "is different": is_different,
         "out": out.detach(),
         "grads": [parameter.grad for layer in made for parameter in layer.parameters()],
         "x": x.grad,
@@ -131,6 +138,11 @@ with check(
     want_grads = list(torch.autograd.grad(want, weights, g))
     parts = [(lambda x, training, w: torch.tanh(x @ w), [w]) for w in weights]
     got = segmented(in_segments, parts, t, g, 2)
+    explain(
+        got["is different"],
+        False,
+        {"backward ran other layers than forward: a function looks up names when it runs, not when you write it": True},
+    )
     assert_close(got["out"], want.detach())
     cut = torch.tanh(torch.tanh(t @ weights[0]) @ weights[1]).detach().requires_grad_()
     (at_cut,) = torch.autograd.grad(torch.tanh(torch.tanh(cut @ weights[2]) @ weights[3]), cut, g)
@@ -267,6 +279,22 @@ def in_segments(layers, x, k):
     for begin, end in zip(edges[:-1], edges[1:]):
         part = nn.Sequential(*layers[begin:end])
         x = checkpoint(lambda t: part(t), x, use_reentrant=False)
+    return x
+
+
+# %% wrong "a function that looks up its ends later" fails=example,other_cases,gradient_x,dropout,recomputed,keeps_input
+def in_segments(layers, x, k):
+    begin = 0
+    for n in range(1, k + 1):
+        end = len(layers) * n // k
+
+        def run(t):
+            for layer in layers[begin:end]:
+                t = layer(t)
+            return t
+
+        x = checkpoint(run, x, use_reentrant=False)
+        begin = end
     return x
 
 

@@ -116,6 +116,10 @@ with check(
         got = searched(largest_batch, room_of_80, 10, 1, 64)
     except InterruptedError:
         assert len(t) <= 320, "it makes more tries than there are sizes: do low and high ever meet?"
+    except torch.OutOfMemoryError:
+        raise AssertionError(
+            "torch.OutOfMemoryError ends your search: does your except clause catch it, and never raise it again?"
+        ) from None
     explain(
         got,
         17,
