@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,19 +18,25 @@ from labext.workspace import CONFIG, Workspace, can_configure
 
 VIEWS = ("/notebooks/", "/edit/", "/tree/")  # of the script, for the classic notebook
 LAB_VIEW = "/lab/tree/"
+LINK = "prefix + path"  # of the script, which escapes nothing and doubles a slash
+ESCAPED_LINK = 'prefix + path.split("/").filter(Boolean).map(encodeURIComponent).join("/")'
 
 
 class LinksHandler(JupyterHandler):
-    """GET: nbgrader's script that links to files. Its own links leave out the prefix that a server has on a hub."""
+    """GET: nbgrader's script that links to files. Its own links leave out the prefix that a server has on a hub.
+
+    The pages' own `base_url` can't complete them: it's the server's on most pages, the formgrader's on a submission's.
+    """
 
     @web.authenticated
     def get(self) -> None:
         from nbgrader.server_extensions.formgrader.handlers import static_path
 
-        script = Path(static_path, "js", "utils.js").read_text(encoding="utf-8")
+        script = Path(static_path, "js", "utils.js").read_text(encoding="utf-8").replace(LINK, ESCAPED_LINK)
         shows_notebooks = self.settings["default_url"].startswith(f"{self.base_url}tree")
         for view in VIEWS:
-            script = script.replace(f'"{view}"', f'base_url + "{view if shows_notebooks else LAB_VIEW}"')
+            link = url_path_join(self.base_url, view if shows_notebooks else LAB_VIEW)
+            script = script.replace(f'"{view}"', json.dumps(link))
         self.set_header("Content-Type", "text/javascript; charset=utf-8")
         self.finish(script)
 

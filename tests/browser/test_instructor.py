@@ -1,6 +1,7 @@
 """An instructor releases and autogrades a lab by nbgrader's own pages, and sees the marks that Gradlab gives."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,3 +71,44 @@ def test_the_formgrader_releases_and_autogrades_with_gradlabs_marks(instructor: 
     expect(failed).to_have_count(1)
     expect(failed).to_contain_text("x keeps its values")
     expect(formgrader.frame.locator("input.score")).to_have_attribute("placeholder", "1.5")
+
+
+PAGES = (
+    "manage_assignments",
+    "manage_students",
+    "manage_students/ada",
+    f"manage_students/ada/{LAB}",
+    f"manage_submissions/{LAB}",
+    "gradebook",
+    f"gradebook/{LAB}",
+    f"gradebook/{LAB}/{LAB}",
+)
+
+
+def test_every_link_of_the_formgrader_leads_to_a_page(small_course: Path, page: Page, tmp_path: Path) -> None:
+    """Slow: starts JupyterLab. Its address has a prefix, as on a hub."""
+    folder = small_course / "autograded" / "ada" / LAB
+    shutil.copytree(small_course / "release" / LAB, folder)
+    shutil.copytree(folder, small_course / "submitted" / "ada" / LAB)
+    with Gradebook(f"sqlite:///{small_course / 'gradebook.db'}") as gradebook:
+        gradebook.update_or_create_assignment(LAB)
+        gradebook.update_or_create_notebook(LAB, LAB)
+        gradebook.add_student("ada")
+        submission = gradebook.add_submission(LAB, "ada").notebooks[0].id
+    prefix = "/services/teach-course/"
+    options = (
+        f"--ServerApp.root_dir={small_course}",
+        "--ServerApp.ip=127.0.0.1",
+        "--ServerApp.port=0",
+        f"--ServerApp.base_url={prefix}",
+    )
+    with run_lab_server(small_course, tmp_path, options=options) as server:
+        page.goto(server.address("lab"))
+        links = set[str]()
+        for name in (*PAGES, f"submissions/{submission}/"):
+            page.goto(f"{server.url}formgrader/{name}", wait_until="networkidle")
+            links |= set(page.locator("a[href]").evaluate_all("links => links.map((link) => link.href)"))
+        assert f"{server.url}lab/tree/autograded/ada/{LAB}/{LAB}.ipynb" in links
+        assert f"{server.url}lab/tree/source/{LAB}" in links
+        own = {link for link in links if link.startswith(server.url.removesuffix(prefix))}
+        assert {link for link in own if not link.startswith(server.url) or not page.request.get(link).ok} == set()

@@ -12,7 +12,6 @@ import psutil
 import pytest
 from nbgrader.api import Gradebook
 
-from labext.formgrader import VIEWS
 from labext.workspace import can_configure, find_workspace
 from tests.lab_server import DIRECT, LabServer, ask_extension, run_lab_server
 
@@ -66,15 +65,6 @@ def test_no_file_of_a_submission_is_a_page_that_may_run_a_script(server: LabServ
         assert "sandbox allow-scripts" in response.headers["Content-Security-Policy"]
     with pytest.raises(urllib.error.HTTPError, match="403"):
         DIRECT.open(urllib.request.Request(server.address("logout"), headers={"Sec-Fetch-Dest": "image"}))
-
-
-@pytest.mark.slow
-def test_links_to_files_begin_with_the_servers_own_address(server: LabServer) -> None:
-    """Slow: see above."""
-    with DIRECT.open(server.address("formgrader/static/js/utils.js")) as response:
-        script = response.read().decode()
-    assert script.count('base_url + "/lab/tree/"') == 3 and "var linkTo" in script
-    assert not [view for view in VIEWS if f'"{view}"' in script]
 
 
 @pytest.mark.slow
