@@ -43,10 +43,11 @@ class RosterUpdate:
         """Look for a change, and do what follows from it. Raises GradlabError or OSError if something fails."""
         hub = read_settings(self.path)
         if (groups := list_members(hub)) != self._groups:
-            if removed := self.members.remove_others(groups):
-                log.info("removed %s", ", ".join(removed))
+            # Before anyone is removed: a misspelt name would stop the server of the student whom it replaces.
             if blocking := next((each for each in check_accounts(hub) if each.blocks), None):
                 raise GradlabError(blocking.problem, fix=blocking.cure)
+            if removed := self.members.remove_others(groups):
+                log.info("removed %s", ", ".join(removed))
             if added := self.members.add_missing(groups):
                 log.info("added %s", ", ".join(added))
             self._groups = groups

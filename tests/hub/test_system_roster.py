@@ -25,6 +25,10 @@ def test_a_new_student_is_admitted_once_they_have_a_private_account(built_course
 
         (place / "roster.csv").write_text(f"{rows}{online.grader}\n")
         wait_until(lambda: "who is a student" in log.read_text(), "the course's owner is refused as a student")
+        (place / "roster.csv").write_text(f"id\n{online.ana}\n{online.ben}typo\n")
+        wait_until(lambda: f"no system user for {online.ben}typo" in log.read_text(), "a misspelt name is refused")
+        assert f"removed {online.ben}" not in log.read_text(), "no one is removed while a check fails"
+        assert ExchangeClient(online.hub.exchange, online.log_in(online.ben).draw_token()).list_courses() == ["gradlab"]
         with make_accounts("cleo") as names:
             name = names["cleo"]
             home = Path(pwd.getpwnam(name).pw_dir)
