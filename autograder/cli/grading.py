@@ -128,9 +128,9 @@ def watch(
 
         nbgrader = open_course(course, isolation)
         watched = list(labs or list_released(nbgrader))
-        for line in prepare_labs(nbgrader, watched):
-            err.print(line, markup=False)
         stop = stack.enter_context(catch_ctrl_c())
+        for line in prepare_labs(nbgrader, watched, stop):
+            err.print(line, markup=False)
         if cluster:
             executor = make_executor(executor_name, cluster, device)
         else:

@@ -89,9 +89,15 @@ class NbgraderCourse:
         return time
 
     def generate_assignment(self, name: str) -> GeneratedAssignment:
-        """Put the assignment's cells and points into the gradebook, and its notebooks into release/."""
+        """Put the assignment's cells and points into the gradebook, and its notebooks into release/.
+
+        Raises:
+            KeyboardInterrupt: As any code does; nbgrader itself returns it as an error of the assignment.
+        """
         outcome = self.api.generate_assignment(name, force=True, create=True)
         log = "\n".join(str(outcome.get(part) or "") for part in ("log", "error"))
+        if log.splitlines()[-1:] == [KeyboardInterrupt.__name__]:
+            raise KeyboardInterrupt
         return GeneratedAssignment(bool(outcome["success"]), log)
 
 

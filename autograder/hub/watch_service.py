@@ -49,7 +49,8 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
             known = _record_releases(known, folder.list_release_times())
         if watch.poll() is None:
             watch.send_signal(signal.SIGINT)
-        if watch.wait() and not stop.is_set():
+            watch.wait()
+        elif watch.returncode:
             stop.wait(PAUSE_SECONDS)
 
 

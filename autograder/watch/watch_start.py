@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from autograder.base.device import DeviceChoice
+from autograder.base.stop_request import StopRequest
 from autograder.classroom.assignment_kinds import open_assignment
 from autograder.classroom.grading_settings import read_settings
 from autograder.classroom.preparation import prepare_gradebook
@@ -18,8 +19,11 @@ from autograder.workers.executors import choose_device
 from autograder.workers.pool import Pool
 
 
-def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
+def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str], stop: StopRequest) -> list[str]:
     """Put these labs into the gradebook before the first submission arrives and would have to wait for it.
+
+    Args:
+        stop: Set to leave out the labs that it hasn't begun.
 
     Returns:
         A line for each change to a lab that was submitted, and for each unknown name in term.toml.
@@ -28,6 +32,8 @@ def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str]) -> list[str]:
     with nbgrader.open_gradebook() as gradebook:
         lines = []
         for lab in labs:
+            if stop.is_set():
+                break
             require_source(nbgrader.root, lab)
             assignment = open_assignment(nbgrader.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
