@@ -531,8 +531,8 @@ try:
     right = [(values["guess"] > 0) == (values["y"] > 0) for values in unseen]
     share = sum(right) / len(right)
     print(f"{len(learned)} parameters, {len(slopes)} slopes, right for {share:.0%} of the unseen images")
-except NotImplementedError:
-    print("This cell needs your backpropagate.")
+except Exception as error:
+    print("This cell needs a working backpropagate:", repr(error))
 
 # %% answer [markdown]
 # Those of the pixels, the target and the steps' outputs: 461 of the 660. The outputs' slopes are needed on the way
@@ -701,8 +701,8 @@ for batch in torch.arange(1500).split(100) * 5:  # five epochs
 maps: dict[str, Tensor] = {}
 try:
     maps = {f"score for {k}": row.reshape(8, 8) for k, row in enumerate(jacobian(reader, pixels[1500]))}
-except NotImplementedError:
-    print("jacobian isn't written yet.")
+except Exception as error:
+    print("This cell needs a working jacobian:", repr(error))
 show_saliency(dict.fromkeys(maps, pixels[1500].reshape(8, 8)), maps)
 
 # %% [markdown]

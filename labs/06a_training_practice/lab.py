@@ -333,8 +333,8 @@ try:
         values = " ".join(f"{value:.2f}" for _, value in runs)
         print(f"{text:13} highest loss {max(runs[0][0]):.1f}, validation loss of three seeds {values}")
     show_curves({text: smoothed(runs[0][0]) for text, runs in of_schedules.items()})
-except NotImplementedError:
-    print("This cell needs your warmup_cosine.")
+except Exception as error:
+    print("This cell needs a working warmup_cosine:", repr(error))
 
 # %% answer [markdown]
 # | peak | validation loss, constant | with warm-up and cosine |
@@ -512,8 +512,8 @@ try:
     weights, others = (nn.utils.parameters_to_vector(run[0].parameters()) for run in (unstopped, continued))
     print(f"right: {share_right(unstopped):.1%} without the stop, {share_right(continued):.1%} with it")
     print(f"largest difference between two weights: {(weights - others).abs().max().item():.2g}")
-except NotImplementedError:
-    print("This cell needs your checkpoint and your warmup_cosine.")
+except Exception as error:
+    print("This cell needs a working checkpoint and warmup_cosine:", repr(error))
 
 # %% answer [markdown]
 # All weights are equal: the largest difference is 0. With any of the five parts left out, they aren't:
@@ -609,8 +609,8 @@ for text, model in untrained.items():
     pixels_of = images if text == "pixels from 0 to 16" else scaled
     try:
         print(f"{text:22}", check_setup(model, optimizer, pixels_of[:64], classes[:64]))
-    except NotImplementedError:
-        print("This cell needs your check_setup.")
+    except Exception as error:
+        print("This cell needs a working check_setup:", repr(error))
         break
 
 # %% answer [markdown]
@@ -665,8 +665,8 @@ try:
     x, y = scaled[:64], classes[:64]
     # your two calls
     print(f"right: {friday_run():.1%} of the validation images")
-except NotImplementedError:
-    print("This cell needs your warmup_cosine, and your calls the other functions.")
+except Exception as error:
+    print("This cell needs a working warmup_cosine, and calls of the other functions:", repr(error))
 
 # %% answer [markdown]
 # `check_setup` returns `["optimizer"]`: `network[0]` was replaced after the optimizer was made, so it never learns.

@@ -149,8 +149,8 @@ def load(data, **options):
 
 try:
     folders, unseen = ScanFolder(digits_root / "train"), ScanFolder(digits_root / "unseen")
-except NotImplementedError:
-    print("This cell needs your ScanFolder. Until you've written it, the scans come from memory.")
+except Exception as error:
+    print("This cell needs a working ScanFolder:", repr(error), "The scans come from memory for now.")
     scans, digits = torch.tensor(images[:, None] / 127.5 - 1).float(), torch.tensor(load_digits().target)
     by_digit = sorted(order[:1500], key=lambda row: digits[row])
     folders = TensorDataset(scans[by_digit], digits[by_digit])
@@ -356,8 +356,8 @@ try:
     without_padding = (padded * data_steps[:, :, None]).sum(dim=1) / lengths[:, None]
     print("mean over all steps:   ", padded.mean(dim=1).flatten().tolist())
     print("mean without padding:  ", without_padding.flatten().tolist())
-except NotImplementedError:
-    print("This cell needs your pad_collate.")
+except Exception as error:
+    print("This cell needs a working pad_collate:", repr(error))
 
 # %% [markdown]
 # The mean over all steps is 4 for the shorter one: it counts the padding. So does a softmax over the steps, or a loss
@@ -453,8 +453,8 @@ try:
             read_here = torch.stack([shifted[i][0] for i in range(100)])
             is_same = torch.equal(torch.cat([x for x, _ in loader]), read_here)
             print(f"persistent_workers={persistent}, epoch {epoch}: the same: {is_same}")
-except NotImplementedError:
-    print("This cell needs your ShiftedScans.")
+except Exception as error:
+    print("This cell needs a working ShiftedScans:", repr(error))
 
 # %% answer [markdown]
 # Not in epoch 1: with `persistent_workers=True`, the workers keep the copies that they started with, in which `epoch`

@@ -756,8 +756,8 @@ def run_in(k):
 runs = {"plain": first_run}
 try:
     runs |= {f"k = {k}": run_in(k) for k in (1, 2, 4, 8, 16)}
-except NotImplementedError:
-    print("The exercise above is not written yet.")
+except Exception as error:
+    print("This cell needs a working in_segments:", repr(error))
 for name, run in runs.items():
     print(f"{name:12} peak {run.peak / unit:4.1f}")
 show_memory({name: run for name, run in runs.items() if name in ("plain", "k = 4", "k = 16")})
