@@ -1,8 +1,9 @@
-"""Which users of a machine can enter a folder."""
+"""Which users of a machine can enter a folder. Access control lists aren't read."""
 
 from __future__ import annotations
 
 import grp
+import os
 import pwd
 import stat
 from pathlib import Path
@@ -20,8 +21,25 @@ def describe_readers(folder: Path) -> str:
     return ", ".join(sorted(members - {owner, "root"}))
 
 
+def find_closed_folder(path: Path, user: pwd.struct_passwd | None = None) -> Path | None:
+    """Find the first folder on the way to this path that a user can't enter.
+
+    Args:
+        user: With no group but their own; None for users to whom nothing here belongs.
+    """
+    return next((each for each in reversed(path.parents) if not _can_enter(each.stat(), user)), None)
+
+
+def _can_enter(folder: os.stat_result, user: pwd.struct_passwd | None) -> bool:
+    if user and folder.st_uid == user.pw_uid:
+        return bool(folder.st_mode & stat.S_IXUSR)
+    if user and folder.st_gid == user.pw_gid:
+        return bool(folder.st_mode & stat.S_IXGRP)
+    return bool(folder.st_mode & stat.S_IXOTH)
+
+
 def _list_open_classes(folder: Path) -> set[str]:
-    """List which of the classes `group` and `others` can reach this folder. Access control lists aren't read."""
+    """List which of the classes `group` and `others` can reach this folder."""
     found = set()
     enter = {"group": stat.S_IXGRP | stat.S_IXOTH, "others": stat.S_IXOTH}
     mode = folder.stat().st_mode

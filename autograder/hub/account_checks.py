@@ -7,8 +7,10 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder.base.folder_readers import find_closed_folder
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.owner_process import run_as_owner
+from autograder.hub.path_owner import get_owner_name
 from autograder.hub.settings import HUB_FILE, Hub, HubCourse
 from autograder.sandbox import Isolation
 
@@ -39,6 +41,14 @@ def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:
     home = Path(user.pw_dir)
     if user.pw_uid == 0:
         yield Finding("root can't be a user of the hub", f"remove root from {HUB_FILE}")
+    elif home.is_dir() and home.stat().st_uid != user.pw_uid:
+        yield Finding(
+            f"{home}, the home of {user.pw_name}, belongs to {get_owner_name(home)}",
+            # Someone without a home of their own may have a folder of the system, which must not change hands.
+            format_command("chown", "-R", f"{user.pw_name}:", home)
+            if home.name == user.pw_name
+            else f"give {user.pw_name} another home, with usermod --home",
+        )
     elif home.is_dir() and home.stat().st_mode & 0o077:
         yield Finding(
             f"others can enter {home}, the home of {user.pw_name}, and read their work and the secrets of their "
@@ -67,8 +77,7 @@ def _check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.str
     if owner == "root":
         yield Finding(
             f"{course.folder} belongs to root, so its watch and its teachers' JupyterLab would run as root",
-            "useradd --system --user-group --create-home --key HOME_MODE=0700 --shell /usr/sbin/nologin "
-            f"{course.name}-course\nchown -R {course.name}-course: {course.folder}",
+            _suggest_owner(course),
         )
         return
     if owner in {name for each in hub.courses for name in each.students}:
@@ -82,6 +91,16 @@ def _check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.str
             f"{format_command('groupadd', '--force', owner)}\n{format_command('usermod', '--gid', owner, owner)}",
         )
     yield from _check_sandbox(course, owner)
+
+
+def _suggest_owner(course: HubCourse) -> str:
+    """Format commands that give a course of root's to another user, who can enter the folders around it."""
+    if (closed := find_closed_folder(course.folder)) and closed.stat().st_uid:
+        return format_command("chown", "-R", f"{get_owner_name(closed)}:", course.folder)
+    name = f"{course.name}-course"
+    options = "--system --user-group --create-home --key HOME_MODE=0700 --shell /usr/sbin/nologin"
+    commands = [f"useradd {options} {name}", format_command("chown", "-R", f"{name}:", course.folder)]
+    return "\n".join([*commands, *([format_command("chmod", "o+x", closed)] if closed else [])])
 
 
 def _check_sandbox(course: HubCourse, owner: str) -> Iterator[Finding]:

@@ -8,11 +8,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.base.errors import GradlabError
-from autograder.base.folder_readers import describe_readers
+from autograder.base.folder_readers import find_closed_folder
 from autograder.base.text import join_names
 from autograder.hub.account_checks import check_accounts
-from autograder.hub.course_connection import format_lines, read_exchange
+from autograder.hub.course_checks import check_courses
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, PROXY, find_node, find_proxy, read_node_version
 from autograder.hub.services import PROXY_PID, list_ports
@@ -29,7 +28,7 @@ def check_hub(hub: Hub) -> list[Finding]:
         *_check_ports(hub),
         *_check_folders(hub),
         *check_accounts(hub),
-        *_check_courses(hub),
+        *check_courses(hub),
     ]
 
 
@@ -44,7 +43,7 @@ def _check_programs(hub: Hub) -> Iterator[Finding]:
     if hub.is_demo:
         return
     for path in (Path(sys.executable), Path(sys.executable).resolve(), Path(__file__)):
-        if closed := _find_closed_folder(path):
+        if closed := find_closed_folder(path):
             yield Finding(
                 f"students' servers can't use {path}: other users can't enter {closed}",
                 "install Gradlab in an environment below /opt, with a Python that every user can run",
@@ -107,40 +106,15 @@ def _check_folders(hub: Hub) -> Iterator[Finding]:
     for path in [*closed, hub.exchange] if hub.is_demo else closed:
         if path.exists() and path.stat().st_mode & 0o077:
             yield Finding(f"others can read {path}", format_command("chmod", "go=", path))
+    for roster in {course.roster_file for course in hub.courses if course.roster_file}:
+        if roster.stat().st_mode & 0o077:
+            yield Finding(
+                f"others can read {roster}, with the students' names and addresses",
+                format_command("chmod", "go=", roster),
+                blocks=not hub.is_demo,
+            )
     for course in hub.courses:
         if course.gate.exists() and course.gate.stat().st_mode & (0o077 if hub.is_demo else 0o027):
             yield Finding(
                 f"others can read {course.gate}, with submissions", format_command("chmod", "o=,g=x", course.gate)
             )
-
-
-def _check_courses(hub: Hub) -> Iterator[Finding]:
-    for course in hub.courses:
-        readers = describe_readers(course.folder)
-        if readers:
-            yield Finding(
-                f"{readers} can read {course.folder}, with its solutions, hidden checks and marks",
-                format_command("chmod", "700", course.folder),
-                blocks=not hub.is_demo,
-            )
-        try:
-            exchange = read_exchange(course.folder)
-        except GradlabError as error:
-            yield Finding(error.problem, error.fix)
-            continue
-        if exchange.course_name != course.name:
-            yield Finding(
-                f"{course.folder / 'nbgrader_config.py'} calls the course {exchange.course_name!r}, and {HUB_FILE} "
-                f"calls it {course.name!r}",
-                f"write [courses.{exchange.course_name}] in {HUB_FILE}",
-            )
-        elif not exchange.is_served_by(course.exchange):
-            yield Finding(
-                f"{course.folder / 'nbgrader_config.py'} doesn't name the hub's exchange",
-                f"add these lines to it:\n{format_lines(course.exchange)}",
-            )
-
-
-def _find_closed_folder(path: Path) -> Path | None:
-    """Find the first folder on the way to this file that other users can't enter."""
-    return next((each for each in reversed(path.parents) if not each.stat().st_mode & stat.S_IXOTH), None)

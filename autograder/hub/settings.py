@@ -109,6 +109,7 @@ class HubCourse:
     assistants: tuple[str, ...]
     roster: tuple[Person, ...]
     """The students, if a file lists them."""
+    roster_file: Path | None
     exchange: Path
     """c.Exchange.root of this course."""
 
@@ -233,9 +234,10 @@ def _resolve_course(path: Path, name: str, course: CourseSettings, containers: C
             f"{path}: it's inside the course {folder}, and students' files would be, too",
             fix="move the hub's folder out of the course",
         )
-    students, roster = course.students, tuple[Person, ...]()
+    students, roster, roster_file = course.students, tuple[Person, ...](), None
     if isinstance(students, str):
-        roster = tuple(read_roster(path.parent / students))
+        roster_file = path.parent / students
+        roster = tuple(read_roster(roster_file))
         students = tuple(person.id for person in roster)
         try:
             _check_users(students)
@@ -243,4 +245,4 @@ def _resolve_course(path: Path, name: str, course: CourseSettings, containers: C
             raise GradlabError(f"{path}: courses.{name}.students: {error}", fix="correct the roster") from None
     exchanges = containers.exchanges if containers else path.parent / EXCHANGE_FOLDER
     exchange = exchanges / name / "nbgrader"
-    return HubCourse(name, folder, students, course.teachers, course.assistants, roster, exchange)
+    return HubCourse(name, folder, students, course.teachers, course.assistants, roster, roster_file, exchange)

@@ -139,6 +139,7 @@ def run_system_class(built_course: Path) -> Iterator[SystemClass]:
             shutil.chown(path, names["grader"], names["grader"])
         course.chmod(0o700)
         roster, hub = place / "roster.csv", place / "hub"
+        roster.touch(mode=0o600)
         roster.write_text(f"id\n{names['ana']}\n{names['ben']}\n")
         variables = {
             **os.environ,

@@ -1,0 +1,65 @@
+"""Checks of a hub's courses: who can read them, whom their files belong to, their exchange and their gradebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from autograder.base.errors import GradlabError
+from autograder.base.folder_readers import describe_readers
+from autograder.hub.course_connection import format_lines, read_exchange
+from autograder.hub.finding import Finding, format_command
+from autograder.hub.gradebook_check import find_lost_gradebook
+from autograder.hub.path_owner import get_owner_name
+from autograder.hub.settings import HUB_FILE, Hub, HubCourse
+
+
+def check_courses(hub: Hub) -> Iterator[Finding]:
+    """Check the folder of each course."""
+    for course in hub.courses:
+        if readers := describe_readers(course.folder):
+            yield Finding(
+                f"{readers} can read {course.folder}, with its solutions, hidden checks and marks",
+                format_command("chmod", "700", course.folder),
+                blocks=not hub.is_demo,
+            )
+        if not hub.is_demo:
+            yield from _check_owners(course)
+        yield from _check_configuration(course)
+
+
+def _check_owners(course: HubCourse) -> Iterator[Finding]:
+    """Check what is at the top of the course's folder: root copies files there, and the watch couldn't write them."""
+    owner = course.folder.stat().st_uid
+    others = sorted(path for path in course.folder.iterdir() if path.lstat().st_uid != owner)
+    if owner and others:
+        names = ", ".join(f"{path.name} ({get_owner_name(path)})" for path in others)
+        yield Finding(
+            f"in {course.folder}, files don't belong to {get_owner_name(course.folder)}, who owns the course: {names}",
+            format_command("chown", "-R", f"{get_owner_name(course.folder)}:", course.folder),
+        )
+
+
+def _check_configuration(course: HubCourse) -> Iterator[Finding]:
+    """Check what only the course's owner may run or open."""
+    config = course.folder / "nbgrader_config.py"
+    try:
+        exchange = read_exchange(course.folder)
+        lost = find_lost_gradebook(course.folder)
+    except GradlabError as error:
+        yield Finding(error.problem, error.fix)
+        return
+    if exchange.course_name != course.name:
+        yield Finding(
+            f"{config} calls the course {exchange.course_name!r}, and {HUB_FILE} calls it {course.name!r}",
+            f"write [courses.{exchange.course_name}] in {HUB_FILE}",
+        )
+    elif not exchange.is_served_by(course.exchange):
+        yield Finding(
+            f"{config} doesn't name the hub's exchange", f"add these lines to it:\n{format_lines(course.exchange)}"
+        )
+    if lost:
+        yield Finding(
+            f"{lost} has no marks, and {course.folder} has graded submissions: the gradebook is lost",
+            f"install -o {get_owner_name(course.folder)} -m 600 BACKUP/{lost.name} {lost}\n"
+            "or, without a backup, grade each lab again, as the course's owner: gradlab grade LAB",
+        )

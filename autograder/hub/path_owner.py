@@ -1,0 +1,15 @@
+"""The name of the user whom a file belongs to."""
+
+from __future__ import annotations
+
+import pwd
+from pathlib import Path
+
+
+def get_owner_name(path: Path) -> str:
+    """Return the owner's name; the number of one who has no account, as after a restore on another machine."""
+    number = path.lstat().st_uid
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
