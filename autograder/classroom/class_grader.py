@@ -9,7 +9,6 @@ from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING
 
-from autograder.base.errors import GradlabError
 from autograder.base.stop_request import StopRequest
 from autograder.classroom.assignment import Assignment
 from autograder.classroom.grading_outcome import GradingOutcome, find_last_error, run_guarded, write_log
@@ -19,7 +18,8 @@ from autograder.gradebook.counting_submissions import CountingSubmission
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.mark_decisions import apply_decisions
 from autograder.gradebook.nbgrader_course import NbgraderCourse
-from autograder.gradebook.result_documents import get_result_path, load_document, write_document
+from autograder.gradebook.result_backups import forget_written_results, load_written_result, set_aside_result
+from autograder.gradebook.result_documents import find_document, write_document
 from autograder.gradebook.submission_folders import get_submitted_path
 from autograder.gradebook.submission_rows import SubmissionRow, read_submission_rows
 from autograder.gradebook.writer import Penalty, write_marks
@@ -158,6 +158,7 @@ class ClassGrader:
         """Write the marks that aren't in the gradebook yet."""
         if self._unwritten:
             write_marks(self.gradebook, self.lab, self._unwritten, self._penalty, self._extension_ends)
+            forget_written_results(self.course, self.lab, [sheet.student for sheet in self._unwritten])
         self._unwritten, self._last_write = [], time.monotonic()
 
     def prepare_task(
@@ -177,6 +178,7 @@ class ClassGrader:
         submitted, excused = self._read_submitted_time(student), self.term.get_excuses(self.lab, student)
         if row is None or not row.is_up_to_date(result, submitted, excused):
             before = result if row and submitted in (None, row.submitted) else None
+            before = load_written_result(self.course, self.lab, student) or before
             marks = self.assignment.read_marks(result, submitted)
             self._queue_marks(result, apply_decisions(marks, result, excused, before))
         return replace(GradingOutcome.from_result(result), kept=True)
@@ -188,28 +190,21 @@ class ClassGrader:
 
     def load_complete_result(self, student: str) -> ResultDocument | None:
         """Return the result of an earlier run, if it's complete."""
-        result = self._load_document(student)
+        result = find_document(self.course, self.lab, student)
         paths = [get_autograded_path(self.course, self.lab, student, name) for name in self.assignment.notebook_names]
         return result if all(path.exists() for path in paths) else None
-
-    def _load_document(self, student: str) -> ResultDocument | None:
-        """Load the result document of an earlier run, whose notebooks may have had other names."""
-        try:
-            return load_document(self.course, self.lab, student)
-        except GradlabError:
-            return None
 
     def decide_marks(self, graded: GradedSubmission) -> MarkSheet:
         """Return the submission's marks, with the instructor's decisions for this student."""
         student = graded.result.student
         excused = self.term.get_excuses(self.lab, student)
-        marks = apply_decisions(graded.marks, graded.result, excused, self._load_document(student))
+        before = load_written_result(self.course, self.lab, student) or find_document(self.course, self.lab, student)
+        marks = apply_decisions(graded.marks, graded.result, excused, before)
         return replace(marks, submitted=self._read_submitted_time(student))
 
     def write_submission(self, graded: GradedSubmission) -> GradingOutcome:
         """Write a graded submission, the result document last: if it exists, so does everything else."""
         result, student, marks = graded.result, graded.result.student, self.decide_marks(graded)
-        document = get_result_path(self.course, self.lab, student)
         not_copied = write_autograded(
             self.course,
             self.lab,
@@ -217,7 +212,7 @@ class ClassGrader:
             graded.notebooks,
             self.copy_rules,
             self._find_submitter(student),
-            before_replace=lambda: document.unlink(missing_ok=True),  # until then, the earlier mark holds
+            before_replace=partial(set_aside_result, self.course, self.lab, student),
         )
         write_document(self.course, result)
         self._queue_marks(result, marks)

@@ -29,3 +29,11 @@ def load_document(course: Path, lab: str, student: str) -> ResultDocument | None
         return ResultDocument.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise GradlabError(f"{path} isn't a result document", fix=f"grade this submission again\n    {error}") from None
+
+
+def find_document(course: Path, lab: str, student: str) -> ResultDocument | None:
+    """Load the result document of a submission; None if there isn't one that can be read."""
+    try:
+        return load_document(course, lab, student)
+    except GradlabError:
+        return None

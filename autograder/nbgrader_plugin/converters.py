@@ -18,6 +18,7 @@ from autograder.gradebook.extensions import set_extension
 from autograder.gradebook.history import remember_mark
 from autograder.gradebook.mark_decisions import apply_decisions
 from autograder.gradebook.notebook_file import read_course_notebook
+from autograder.gradebook.result_backups import forget_written_results, load_written_result, set_aside_result
 from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import set_score
@@ -171,6 +172,8 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         excused = term.get_excuses(result.lab, result.student)
         until = term.get_extensions(result.lab).get(result.student)
         before = load_document(course, result.lab, result.student)
+        written = load_written_result(course, result.lab, result.student) or before
+        set_aside_result(course, result.lab, result.student)
         if result.kind is AssignmentKind.STOCK:
             marks = compute_stock_marks(result, {resources["nbgrader"]["notebook"]: nb})
             present = [Path(path).stem for path in self.parent.parent.notebooks]
@@ -178,8 +181,9 @@ class SaveScores(SaveAutoGrades):  # type: ignore[misc]
         else:
             marks = compute_marks(result, nb)
             write_document(course, result)
-        self._marks = apply_decisions(marks, result, excused, before)
+        self._marks = apply_decisions(marks, result, excused, written)
         nb, resources = super().preprocess(nb, resources)
+        forget_written_results(course, result.lab, [result.student])
         points = sum(self._marks.scores[cell.id] or 0.0 for cell in result.cells if cell.id in self._marks.scores)
         remember_mark(course, result, points, self._set_extension(result, until), "nbgrader autograde", excused)
         return nb, resources
