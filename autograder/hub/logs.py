@@ -7,7 +7,7 @@ import pwd
 from typing import Any
 
 from autograder.base.event_log import OUTPUT, open_event_log, record_event
-from autograder.hub.service_names import EXCHANGE, get_watch_service
+from autograder.hub.service_names import EXCHANGE, ROSTER, get_watch_service
 from autograder.hub.settings import Hub
 
 LOG_FOLDER, LOG_FILE = "log", "events.jsonl"
@@ -25,7 +25,7 @@ def prepare_logs(hub: Hub) -> None:
     root = hub.folder / LOG_FOLDER
     root.mkdir(exist_ok=True)
     root.chmod(0o700 if hub.is_demo else 0o711)  # services pass it, and no one lists it
-    owners: dict[str, str] = {HUB: "", EXCHANGE: hub.exchange_user}
+    owners: dict[str, str] = {HUB: "", ROSTER: "", EXCHANGE: hub.exchange_user}
     owners |= {get_watch_service(course.name): course.folder.owner() for course in hub.courses}
     for part, owner in owners.items():
         folder = root / part

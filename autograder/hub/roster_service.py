@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
+from autograder.base.event_log import record_event
 from autograder.base.stop_request import StopRequest
 from autograder.hub.account_checks import check_accounts
 from autograder.hub.course_people import write_people
@@ -47,14 +48,19 @@ class RosterUpdate:
             if blocking := next((each for each in check_accounts(hub) if each.blocks), None):
                 raise GradlabError(blocking.problem, fix=blocking.cure)
             if removed := self.members.remove_others(groups):
-                log.info("removed %s", ", ".join(removed))
+                _record("removed", removed)
             if added := self.members.add_missing(groups):
-                log.info("added %s", ", ".join(added))
+                _record("added", added)
             self._groups = groups
         for course in hub.courses:
             if course.roster and course.roster != self._people.get(course.name):
                 write_people(course, course.roster)
                 self._people[course.name] = course.roster
+
+
+def _record(event: str, names: Sequence[str]) -> None:
+    log.info("%s %s", event, ", ".join(names))
+    record_event(event, users=", ".join(names))
 
 
 def run_service(update: RosterUpdate, stop: StopRequest) -> None:

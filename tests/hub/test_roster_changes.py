@@ -4,6 +4,7 @@ Slow: a hub starts twice.
 """
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -77,6 +78,8 @@ def test_a_changed_roster_takes_effect(hub: RunningHub) -> None:
     assert not has_server(hub, "ben")
     assert ana.get("/hub/home").url.endswith("/hub/home")
     assert "ben" in read_names(hub), "marks are kept"
+    events = [json.loads(line) for line in (hub.folder / "log" / "roster" / "events.jsonl").read_text().splitlines()]
+    assert [(each["event"], each["users"]) for each in events][-2:] == [("removed", "ben"), ("added", "cleo")]
 
     hub.process.kill()
     hub.process.wait()
