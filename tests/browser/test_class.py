@@ -1,6 +1,8 @@
 """A student of a class presses Mark my work in JupyterLab, while an instructor's watch runs."""
 
+import html
 import json
+import re
 import shutil
 import signal
 from pathlib import Path
@@ -10,6 +12,7 @@ from conftest import ARTIFACTS, write
 from playwright.sync_api import Page, expect
 
 from autograder.model.term import TERM_FILE
+from labkit.notebook_progress import digest_sources
 from tests.classroom.processes import start_gradlab
 from tests.lab_server import run_lab_server
 
@@ -61,6 +64,11 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
             expect(next_step).to_contain_text("Begin: Cubes")
             expect(page.get_by_role("button", name="Mark it now")).to_have_count(0)
             page.screenshot(path=ARTIFACTS / "class_marked.png")
+            release_changed_mark(exchange / "gradlab" / "feedback", student_folder / LAB / f"{LAB}.ipynb")
+            page.evaluate("window.dispatchEvent(new Event('focus'))")  # the student comes back to this tab
+            expect(panel).to_contain_text("Submitted, and marked: 0.3 of 2 points")
+            expect(panel.locator(".gradlab-score")).to_have_text("0.3 of 2 points")
+            expect(mark_page.get_by_text("Read by a person")).to_be_visible()
             hand_in(page)
             expect(page.get_by_text("Submitted. Not marked: the only attempt is used up.").first).to_be_visible()
             page.screenshot(path=ARTIFACTS / "class_not_marked.png")
@@ -76,6 +84,17 @@ def test_a_submission_gets_its_mark_and_one_beyond_the_attempts_gets_a_reason(
 def hand_in(page: Page) -> None:
     page.locator('[data-command="gradlab:mark"]').click()
     page.get_by_role("button", name="Submit", exact=True).click()
+
+
+def release_changed_mark(feedback: Path, notebook: Path) -> None:
+    """Release the page again, as after a person's mark."""
+    (path,) = feedback.glob("*.html")
+    source = digest_sources(json.loads(notebook.read_text()))["sum_of_squares"]
+    marks = html.escape(json.dumps({"sum_of_squares": {"source": source, "points": 0.3}}))
+    text = path.read_text().replace("</h1>", "</h1><p>Read by a person</p>", 1)
+    for name, content in (("gradlab-mark", "0.3 of 2 points"), ("gradlab-marks", marks)):
+        text = re.sub(f'name="{name}" content="[^"]*"', f'name="{name}" content="{content}"', text)
+    path.write_text(text)
 
 
 def offer_next_lab(outbound: Path) -> None:

@@ -46,12 +46,12 @@ export class ClassLabs {
     await this.get(lab, true);
   }
 
-  /** Read the course from time to time while the home is visible or a mark may arrive for the lab in front. */
+  /** Read the course from time to time while the home is visible or a mark may arrive. */
   watch(isHomeVisible) {
     setInterval(() => {
-      const { course, open } = this.now;
-      const isShown = isHomeVisible() || (open && isWaiting(open));
-      if (course?.courses.length && document.visibilityState === 'visible' && isShown) this.readCourse();
+      const { course } = this.now;
+      if (!course?.courses.length || document.visibilityState !== 'visible') return;
+      if (isHomeVisible() || course.labs.some(isWaiting)) this.readCourse();
     }, MINUTE);
   }
 }

@@ -56,6 +56,15 @@ export class FeedbackPages {
     page.content.url = `${this.pageOf(path)}?at=${Date.now()}`;
   }
 
+  /** Load the open pages again whose lab has a newer mark than they show. */
+  refreshMarked(before, labs) {
+    for (const lab of labs.filter(each => this.isOpen(each.path))) {
+      const { has_mark: hasMark, mark } = lab.offer?.submission ?? {};
+      const known = before.find(each => each.path === lab.path)?.offer?.submission?.mark;
+      if (hasMark && mark !== known && mark !== this.open.get(lab.path).mark) this.refresh(lab, lab.path);
+    }
+  }
+
   createPage(lab, path) {
     const { IFrame, MainAreaWidget } = this.modules;
     const content = new IFrame({ sandbox: ['allow-same-origin'] });
@@ -68,6 +77,7 @@ export class FeedbackPages {
       this.forwardKeys(frame.contentDocument);
       if (page.isWanted && page.node.contains(document.activeElement)) this.focusTitle(frame.contentDocument);
       page.isWanted = false;
+      page.mark = frame.contentDocument.querySelector('meta[name="gradlab-mark"]')?.content ?? '';
       this.showMarks();
     });
     const page = new MainAreaWidget({ content });

@@ -32,7 +32,7 @@ export function describeSubmitted({ offer }) {
 }
 
 /** Whether a mark may arrive for this lab. */
-export const isWaiting = lab => Boolean(lab.submitted && lab.offer?.submission && !lab.offer.submission.has_mark);
+export const isWaiting = lab => Boolean(lab.offer?.submission && !lab.offer.submission.has_mark);
 
 /** The unfinished work of a lab. After it, the written answers to compare with a model answer, if there's a grader. */
 export function listLeft(lab) {

@@ -55,7 +55,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   const tabs = new BrowserTabs(modules['@jupyterlab/coreutils']);
   const announceChange = () => tabs.news.announce('changed');
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils'], announceChange);
-  const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name), () => readOpen());
+  const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name), () => (now.course?.courses.length ? readCourse() : readOpen()));
   const courseIcon = makeCourseIcon(modules['@jupyterlab/ui-components']);
   const leadOut = action => (...facts) => {
     places.leavePanel();
@@ -77,15 +77,17 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     places.draw(now.course);
   };
 
+  // New marks arrive with the course, so the open lab is read after it.
   async function readCourse() {
+    let message = '';
     try {
+      const before = now.course;
       now.course = await course.read();
-      now.message = '';
+      pages.refreshMarked(before?.labs ?? [], now.course.labs);
     } catch (error) {
-      now.message = `The course cannot be read: ${error.message}`;
+      message = `The course cannot be read: ${error.message}`;
     }
-    updateOpenLab();
-    draw();
+    await readOpen(message);
   }
 
   // Replace the open lab by its present state, which may not be saved yet.
@@ -116,18 +118,19 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   let readTimer = 0;
   function scheduleRead() {
     clearTimeout(readTimer);
-    readTimer = setTimeout(readOpen, QUIET);
+    readTimer = setTimeout(() => readOpen(), QUIET);
   }
 
-  async function readOpen() {
+  /** message: what the panel says, unless the lab can't be read. */
+  async function readOpen(message = '') {
     const front = tracker.currentWidget;
+    now.message = message;
     if (!isLab(front)) {
       now.open = null;
     } else {
       try {
         now.open = await course.state(front.context.path, extractState(front));
         now.path = front.context.path;
-        now.message = '';
         updateOpenLab();
       } catch (error) {
         now.message = `The state of this lab cannot be read: ${error.message}`;
@@ -242,9 +245,6 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     if (!now.course?.labs.length && !now.course?.courses.length) return;
     places.begin();
     classLabs.watch(() => places.isHomeVisible);
-    tabs.news.watchWork(async () => {
-      await readCourse();
-      scheduleRead();
-    });
+    tabs.news.watchWork(readCourse);
   });
 }
