@@ -74,6 +74,8 @@ def check_watch(signs: WatchSigns, queue: WatchQueue, now: datetime) -> StatusLi
         return StatusLine("Watch", BAD if queue.waiting else ATTENTION, words)
     if signs.last_look and (now - signs.last_look).total_seconds() > HANGS_SECONDS:
         return StatusLine("Watch", BAD, f"runs, but last looked for submissions {age}")
+    if signs.problem:
+        return StatusLine("Watch", BAD, f"runs, but couldn't mark a submission, and tries again: {signs.problem}")
     return StatusLine("Watch", GOOD, "runs")
 
 

@@ -74,7 +74,7 @@ class GradingRound:
         except GradlabError as error:  # from the pool or the cluster, not from a submission
             self.state.report_once(str(error))
             for arrival in self.running.values():
-                self.state.postpone(arrival)
+                self.state.postpone(arrival, str(error))
         finally:
             for lab in list(self.open):
                 self._close(lab)
@@ -125,8 +125,9 @@ class GradingRound:
         try:
             grader = self._open_grader(lab)
         except Exception as error:
-            state.report_once(f"{lab}: {describe_error(state.course, lab, error)}")
-            state.postpone(arrival)
+            reason = describe_error(state.course, lab, error)
+            state.report_once(f"{lab}: {reason}")
+            state.postpone(arrival, reason)
             return []
         self.failed.discard(arrival.folder)
         try:
@@ -180,6 +181,8 @@ class GradingRound:
         result = read_result_from(gradebook, self.state.course, arrival.lab, arrival.student)
         now = get_utc_now()
         self._release_page(arrival, result, now)
+        if self.state.presence:
+            self.state.presence.record_problem("")
         self.ready.append(_build_mark(arrival, result, outcome.unreadable, now))
 
     def _is_complete(self, arrival: Arrival) -> bool:
@@ -195,7 +198,7 @@ class GradingRound:
     def _report_failure(self, arrival: Arrival, reason: str) -> None:
         self.submitter_outcomes.pop(arrival.folder, None)
         self.failed.add(arrival.folder)
-        if self.state.postpone(arrival):
+        if self.state.postpone(arrival, reason):
             self.ready.append(ArrivalMark(arrival=arrival, reason=f"{reason}\n    {RETRIED}"))
 
     def _open_grader(self, lab: str) -> ClassGrader:

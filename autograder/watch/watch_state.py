@@ -93,8 +93,10 @@ class WatchState:
         """Open the submission's folder again at the next look, since another one may have its name by now."""
         self.memory.arrivals.pop(arrival.folder.name, None)
 
-    def postpone(self, arrival: Arrival) -> bool:
+    def postpone(self, arrival: Arrival, reason: str) -> bool:
         """Try a submission again later. Returns whether this is the first time."""
+        if self.presence:
+            self.presence.record_problem(reason.splitlines()[0])
         self.finished.discard(arrival.folder)
         self.tries[arrival.folder] += 1
         tries = self.tries[arrival.folder]
@@ -131,10 +133,9 @@ def poll_inbox(state: WatchState) -> list[Arrival]:
             else:
                 _leave_unmarked(state, arrival, inspection)
         except Exception as error:  # whatever a student's files cause affects only this submission
-            state.postpone(arrival)
-            state.report_once(
-                f"{arrival.shown_name}: {describe_error(state.course, arrival.lab, error)}\n    {RETRIED}"
-            )
+            reason = describe_error(state.course, arrival.lab, error)
+            state.postpone(arrival, reason)
+            state.report_once(f"{arrival.shown_name}: {reason}\n    {RETRIED}")
     return sorted(due, key=lambda arrival: state.turns[arrival.student])
 
 

@@ -102,6 +102,11 @@ def test_a_watch_that_no_longer_looks_is_a_problem(age: timedelta, sign: str, wo
     assert line == StatusLine("Watch", sign, words)
 
 
+def test_a_watch_that_cannot_mark_is_a_problem() -> None:
+    line = class_status.check_watch(WatchSigns(True, NOW, "the gradebook can't be written"), EMPTY, NOW)
+    assert line.sign == BAD and "couldn't mark a submission" in line.words and "can't be written" in line.words
+
+
 @pytest.mark.parametrize(
     ("queue", "sign", "words"),
     [

@@ -59,6 +59,20 @@ def test_a_second_watch_takes_over_the_sign_of_the_first(course: Path, monkeypat
     second.close()
 
 
+def test_the_reason_why_nothing_is_marked_shows_until_a_mark_or_another_watch(course: Path) -> None:
+    for ends_by_mark in (True, False):
+        presence = WatchPresence(course)
+        presence.record_look()
+        assert read_watch_signs(course).problem == ""
+        for problem in ("the disk is full", "it's locked"):
+            presence.record_problem(problem)
+            assert read_watch_signs(course).problem == problem
+        if ends_by_mark:
+            presence.record_problem("")
+            assert read_watch_signs(course).problem == ""
+        presence.close()
+
+
 def test_submissions_without_a_mark_wait_and_the_newest_of_a_student_counts(course: Path) -> None:
     nbgrader = open_course(course)
     assert read_queue(nbgrader) == WatchQueue(0, None, 0, None)
