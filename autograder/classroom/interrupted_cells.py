@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from autograder.base.text import truncate
-from autograder.model.course import CellKind
-from autograder.model.metadata import KEY
+from autograder.intake.cell_origin import is_for_trying
 from labkit.untrusted_json import DAMAGED
 
 MAX_LINE = 60  # characters of a cell's first line
@@ -32,10 +31,7 @@ def drop_interrupted_cells(content: bytes) -> tuple[bytes, list[str]]:
 
 
 def _is_interrupted(cell: Mapping[str, Any]) -> bool:
-    metadata = cell.get("metadata", {})
-    if "nbgrader" in metadata or metadata.get(KEY, {}).get("kind", CellKind.SCRATCH) != CellKind.SCRATCH:
-        return False
-    return any(output.get("ename") == "KeyboardInterrupt" for output in cell.get("outputs", []))
+    return is_for_trying(cell) and any(output.get("ename") == "KeyboardInterrupt" for output in cell.get("outputs", []))
 
 
 def _describe(cell: Mapping[str, Any]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from nbformat import NotebookNode
@@ -12,6 +12,7 @@ from nbgrader.utils import is_grade, is_solution, is_task
 from autograder.base.digest import digest
 from autograder.base.text import replace_controls
 from autograder.intake.repair_notes import NOTES_ID
+from autograder.model.course import CellKind
 from autograder.model.metadata import KEY as COURSE_KEY
 from autograder.model.nbgrader_cells import has_nbgrader_metadata
 
@@ -45,6 +46,13 @@ def is_students(cell: NotebookNode) -> bool:
     If another program graded the notebook, that's unknown, and the cell counts as the student's.
     """
     return not has_nbgrader_metadata(cell) and not _get_origin(cell).get("given") and cell.get("id") != NOTES_ID
+
+
+def is_for_trying(cell: Mapping[str, Any]) -> bool:
+    """Return whether the student added this cell, or the course gives it to try things in."""
+    metadata = cell.get("metadata", {})
+    kind = metadata.get(COURSE_KEY, {}).get("kind", CellKind.SCRATCH)
+    return "nbgrader" not in metadata and kind == CellKind.SCRATCH
 
 
 def find_stock_answer(cells: Sequence[Any], place: int) -> list[int]:
