@@ -15,7 +15,8 @@ from pathlib import Path
 
 from labkit.start import build_jupyter_environment
 
-ENDS_WITHIN, ASK_AGAIN_AFTER = 300, 30  # seconds; one that is killed leaves its kernels
+# Seconds. At its end, a server may wait forever for one of AnyIO's threads; one that is killed leaves its kernels.
+ENDS_WITHIN, ASK_AGAIN_AFTER = 60, 20
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
 
 # Settings without which a page differs from run to run: a question about news.
