@@ -205,7 +205,7 @@ def test_a_course_in_another_users_home_goes_to_that_user(department: Department
     course = link.rename(private / "course")
     link.symlink_to(course)
     try:
-        for path in (course, course / "nbgrader_config.py"):
+        for path in (course, *course.rglob("*")):
             shutil.chown(path, department.names.get(role, "root"))
         problem, _, cure = department.check().partition("\n    fix: ")
         assert words in problem

@@ -298,5 +298,6 @@ def test_marks_are_those_of_gradlab_grade(online: SystemClass) -> None:
             done = online.run_as(online.grader, online.python, "-m", "autograder.cli", part, *options, place=place)
             assert done.returncode == 0, (part, done.stderr, done.stdout)
         (grades,) = (place / "results").glob("*.csv")
-        marks[place] = grades.read_text()
-    assert marks[course] == marks[copy] and online.ana in marks[copy]
+        # Only the hub's gradebook has the students of its roster who submitted nothing.
+        marks[place] = [line for line in grades.read_text().splitlines() if not line.endswith(",missing")]
+    assert marks[course] == marks[copy] and online.ana in "".join(marks[copy])
