@@ -11,7 +11,7 @@ from smoke_walk import click_to_tab, find_panel
 
 from tests.lab_server import LabServer, run_lab_server
 
-pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.nightly]
+pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
 
 
 @pytest.fixture

@@ -1,12 +1,14 @@
 """What people who work alone get instead of an instructor: solutions, model answers, and a quiz that says why."""
 
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
 from conftest import ARTIFACTS, change_notebook, find_card, open_lab, write
 from playwright.sync_api import Page, expect
 
+from tests.classroom.graded_class import be_patient
 from tests.lab_server import LabServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
@@ -87,8 +89,9 @@ def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: P
     expect(page.get_by_label("q2 a")).to_be_enabled()
 
 
-def test_a_mark_can_be_cancelled_and_the_next_one_arrives(student: LabServer, page: Page) -> None:
+def test_a_mark_can_be_cancelled_and_the_next_one_arrives(course: Path, student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel, and two graders, and waits for a cell that never ends."""
+    be_patient(course)  # the mark ends only when it's cancelled
     change_notebook(student, nbformat.v4.new_code_cell("while True:\n    pass"), solution="(x * x).sum()")
     open_lab(student, page)
     mark = page.locator('[data-command="gradlab:mark"]')

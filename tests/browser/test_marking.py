@@ -1,6 +1,7 @@
 """What a student sees while a mark is computed: how far it is, and which of two labs is first."""
 
 import re
+from pathlib import Path
 
 import nbformat
 import pytest
@@ -9,13 +10,17 @@ from playwright.sync_api import Page, expect
 from smoke_walk import find_panel
 from test_lab_end import add_lab
 
+from tests.classroom.graded_class import be_patient
 from tests.lab_server import LabServer
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
 
 
-def test_a_second_lab_waits_for_the_first_and_a_second_press_does_nothing(student: LabServer, page: Page) -> None:
+def test_a_second_lab_waits_for_the_first_and_a_second_press_does_nothing(
+    course: Path, student: LabServer, page: Page
+) -> None:
     """Slow: starts JupyterLab, a kernel and a grader."""
+    be_patient(course)  # the first mark ends only when it's cancelled
     add_lab(student.folder, "02_cubes", "Cubes")
     change_notebook(student, nbformat.v4.new_code_cell("while True:\n    pass"), solution="(x * x).sum()")
     open_lab(student, page)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from conftest import LAB, open_lab
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from tests.lab_server import LabServer
 
@@ -61,3 +61,34 @@ def test_answers_are_saved_as_they_are_given(grader_free_server: LabServer, page
     page.reload()
     expect(page.get_by_label("q1 a")).to_be_checked()
     expect(page.get_by_role("paragraph").filter(has_text=ANSWER)).to_be_visible()
+
+
+def test_a_save_waits_for_the_one_before_it(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab, which takes two saves at once for a change by another program."""
+    open_lab(grader_free_server, page)
+    end_autosave(page)
+    saves: list[Route] = []  # that the server hasn't received
+    page.route(lambda url: "api/contents" in url and LAB in url, lambda route: hold_save(route, saves))
+    page.get_by_label("q1 a").check()
+    page.get_by_label("q1 b").check()
+    page.keyboard.press("ControlOrMeta+s")
+    page.evaluate("async () => { for (let i = 0; i < 90; i++) await new Promise(requestAnimationFrame); }")
+    assert len(saves) == 1
+    with expect_save(page):
+        saves.pop().continue_()
+    while not saves:
+        page.wait_for_timeout(50)
+    with expect_save(page):
+        saves.pop().continue_()
+    expect(page.locator(".lm-TabBar-tab.jp-mod-dirty")).to_have_count(0)
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    assert not saves, "two saves that waited are one"
+    assert r"\"q1\": \"ab\"" in read_notebook(grader_free_server)
+
+
+def hold_save(route: Route, saves: list[Route]) -> None:
+    """Keep a save for the test. Any other request goes on."""
+    if route.request.method == "PUT":
+        saves.append(route)
+    else:
+        route.continue_()

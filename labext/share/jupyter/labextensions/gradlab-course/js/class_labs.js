@@ -1,7 +1,6 @@
 // Labs that a student gets from the class's exchange.
 
 import { isWaiting } from './next_work.js';
-import { saveNotebook } from './saving.js';
 
 const MINUTE = 60_000; // milliseconds
 
@@ -39,7 +38,7 @@ export class ClassLabs {
     if (!answer.button.accept) return;
     const open = this.tracker.find(notebook => notebook.context.path === lab.path);
     if (open) {
-      await saveNotebook(open.context);
+      await open.context.save();
       await open.sessionContext.shutdown(); // the kernel's folder is about to be renamed
       open.dispose();
     }

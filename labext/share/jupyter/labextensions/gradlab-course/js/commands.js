@@ -7,7 +7,6 @@ import { scrollIntoSight } from './focus.js';
 import { MarkQueue } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
-import { saveNotebook } from './saving.js';
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -125,7 +124,7 @@ export function makeCommands(lesson) {
     const key = findKey('gradlab:cancel-mark');
     const ended = showProgress(turn, [{ label: key ? `Cancel (${key})` : 'Cancel', callback: () => turn.cancel() }]);
     try {
-      await saveNotebook(notebook.context);
+      await notebook.context.save();
       await turn.awaitTurn();
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {

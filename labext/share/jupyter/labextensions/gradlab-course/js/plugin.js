@@ -19,7 +19,6 @@ import { makePanel } from './panel.js';
 import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes, showOpenQuestion } from './quiz.js';
-import { saveNotebook } from './saving.js';
 import { addTeachersPages } from './teachers_pages.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
@@ -150,7 +149,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   function makeActions(panel, lab, path) {
     const ask = async request => {
       try {
-        await saveNotebook(panel.context);
+        await panel.context.save();
         return await request();
       } catch (error) {
         return { error: error.message };

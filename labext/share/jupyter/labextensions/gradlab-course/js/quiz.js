@@ -6,7 +6,6 @@ import { button, element, formatCount, formatPoints } from './elements.js';
 import { keepFocus, scrollIntoSight } from './focus.js';
 import { COMPARED, factsOf, indexOf } from './notebook.js';
 import { readLetters, writeLetters } from './quiz_letters.js';
-import { saveNotebook } from './saving.js';
 
 const RULE = 'Compare says which statements are true, and why. It also records your first try. You can change your letters '
   + 'afterwards: Mark my work counts them as they are then.';
@@ -176,7 +175,7 @@ class Quiz {
     if (!(question.name in this.compared)) {
       const isRight = statements.every(statement => chosen.includes(statement.letter) === statement.true);
       this.answer.model.setMetadata(COMPARED, { ...this.compared, [question.name]: isRight });
-      await saveNotebook(this.context).catch(() => {}); // a reload must not undo the first try; JupyterLab reports a failure
+      await this.context.save().catch(() => {}); // a reload must not undo the first try; JupyterLab reports a failure
     }
     this.refresh();
     scrollIntoSight(this.note, question.section.querySelector('.gradlab-why'));

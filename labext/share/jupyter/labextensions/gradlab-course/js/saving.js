@@ -1,10 +1,22 @@
 // Saves of one notebook, one after the other: JupyterLab takes two at once for a change of the file by another program.
 
-const latest = new WeakMap(); // of each notebook's context
+const queued = new WeakSet(); // contexts; two views of a notebook share one
 
-/** Save the notebook of this context once its other saves have ended. */
-export function saveNotebook(context) {
-  const save = (latest.get(context) ?? Promise.resolve()).catch(() => {}).then(() => context.save());
-  latest.set(context, save);
-  return save;
+/** Let each save of this context, JupyterLab's own included, wait until the one before it has ended. */
+export function queueSaves(context) {
+  if (queued.has(context)) return;
+  queued.add(context);
+  const save = context.save.bind(context);
+  let latest = Promise.resolve();
+  let waiting = null; // serves all who ask until it begins, when it takes what the notebook contains
+  context.save = () => {
+    if (!waiting) {
+      waiting = latest.then(() => {
+        waiting = null;
+        return save();
+      });
+      latest = waiting.catch(() => {});
+    }
+    return waiting;
+  };
 }
