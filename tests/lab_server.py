@@ -1,6 +1,7 @@
 """A real JupyterLab server for a test: its own home, settings and port, ended by its process id."""
 
 import contextlib
+import itertools
 import json
 import os
 import secrets
@@ -13,10 +14,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 from labkit.start import build_jupyter_environment
 
-# Seconds. At its end, a server may wait forever for one of AnyIO's threads; one that is killed leaves its kernels.
-ENDS_WITHIN, ASK_AGAIN_AFTER = 60, 20
+ASK_AGAIN_AFTER = 20  # seconds
 DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # ignores the environment's proxy
 
 # Settings without which a page differs from run to run: a question about news.
@@ -96,7 +98,7 @@ def run_lab_server(
         try:
             yield LabServer(_wait_for(process, home / "runtime", log), token, folder, log)
         finally:
-            _end_server(process)
+            _end_server(process, home / "runtime")
 
 
 def ask_extension(server: LabServer, path: str, body: object = None) -> tuple[int, str]:
@@ -110,15 +112,19 @@ def ask_extension(server: LabServer, path: str, body: object = None) -> tuple[in
         return error.code, error.read().decode()
 
 
-def _end_server(process: subprocess.Popen[bytes]) -> None:
+def _end_server(process: subprocess.Popen[bytes], runtime: Path) -> None:
     """End it after it has ended its kernels. A signal is sent again, since one that arrives at a bad time is lost."""
-    for _ in range(ENDS_WITHIN // ASK_AGAIN_AFTER):
-        process.terminate()
+    server = psutil.Process(process.pid)
+    connection_file = runtime / f"jpserver-{process.pid}.json"
+    for number in itertools.count():
+        if not number % ASK_AGAIN_AFTER:
+            process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(ASK_AGAIN_AFTER)
+            process.wait(1)
             return
-    process.kill()
-    process.wait()
+        # It has nothing left to end. It may still wait forever for one of AnyIO's threads.
+        if not connection_file.exists() and not server.children():
+            process.kill()
 
 
 def _build_environment(home: Path) -> dict[str, str]:

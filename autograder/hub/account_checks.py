@@ -7,13 +7,15 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
+from autograder.base.file_owner import get_owner_name
 from autograder.base.folder_readers import find_closed_folder
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.owner_process import run_as_owner
-from autograder.hub.path_owner import get_owner_name
 from autograder.hub.settings import HUB_FILE, Hub, HubCourse
 from autograder.sandbox import Isolation
 
+# Makes a user whose home no one else can read.
+ADD_USER = ("useradd", "--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash")
 PRINT_LEVEL = "from autograder.sandbox import *; print(find_strongest_level(find_layers()))"
 
 
@@ -26,8 +28,8 @@ def check_accounts(hub: Hub) -> Iterator[Finding]:
     if missing and not hub.creates_accounts:
         yield Finding(
             f"there is no system user for {', '.join(missing)}",
-            f"for name in {' '.join(missing)}; do useradd --create-home --key HOME_MODE=0700 --shell /bin/bash $name; "
-            f"done\nor write create_accounts = true in {HUB_FILE}",
+            f"for name in {' '.join(missing)}; do {' '.join(ADD_USER)} $name; done\n"
+            f"or write create_accounts = true in {HUB_FILE}",
         )
     for name in hub.users:
         if name in accounts:
@@ -59,7 +61,7 @@ def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:
 
 def _check_exchange_user(hub: Hub, accounts: dict[str, pwd.struct_passwd]) -> Iterator[Finding]:
     name = hub.exchange_user
-    owners = {course.folder.owner() for course in hub.courses}
+    owners = {get_owner_name(course.folder) for course in hub.courses}
     if name not in accounts:
         yield Finding(
             f"there is no system user {name}, as which the exchange runs",
@@ -73,11 +75,16 @@ def _check_exchange_user(hub: Hub, accounts: dict[str, pwd.struct_passwd]) -> It
 
 
 def _check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.struct_passwd]) -> Iterator[Finding]:
-    owner = course.folder.owner()
+    owner = get_owner_name(course.folder)
     if owner == "root":
         yield Finding(
             f"{course.folder} belongs to root, so its watch and its teachers' JupyterLab would run as root",
             _suggest_owner(course),
+        )
+        return
+    if owner not in accounts:
+        yield Finding(
+            f"{course.folder} belongs to the user with the number {owner}, who has no account", _suggest_owner(course)
         )
         return
     if owner in {name for each in hub.courses for name in each.students}:
@@ -94,7 +101,7 @@ def _check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.str
 
 
 def _suggest_owner(course: HubCourse) -> str:
-    """Format commands that give a course of root's to another user, who can enter the folders around it."""
+    """Format commands that give the course to another user, who can enter the folders around it."""
     if (closed := find_closed_folder(course.folder)) and closed.stat().st_uid:
         return format_command("chown", "-R", f"{get_owner_name(closed)}:", course.folder)
     name = f"{course.name}-course"

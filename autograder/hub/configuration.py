@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import labext
+from autograder.hub.account_checks import ADD_USER
 from autograder.hub.containers import configure_servers, connect_services
 from autograder.hub.first_page import TEMPLATES, choose_first_page, list_course_pages
 from autograder.hub.group_members import has_assistants, list_members
@@ -40,8 +41,6 @@ COURSE = "GRADLAB_COURSE"  # as in labext.exchange_plugins, which imports nbgrad
 STUDENT_CONFIG = Path(str(labext.__file__)).parent / "etc" / "hub"
 FIRST_PAGES = {Interface.LAB: "/lab", Interface.NOTEBOOK: "/tree"}
 START_SECONDS = 300  # a class starts its servers at the same time
-# Homes that other users can't read.
-ADD_USER = ("useradd", "--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash")
 
 
 def configure_hub(c: Any, hub: Hub) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from autograder.base.errors import GradlabError
+from autograder.base.file_owner import get_owner_name, has_account
 from autograder.base.folder_readers import describe_readers
 from autograder.hub.course_connection import format_lines, read_exchange
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.gradebook_check import find_lost_gradebook
-from autograder.hub.path_owner import get_owner_name
 from autograder.hub.settings import HUB_FILE, Hub, HubCourse
 
 
@@ -24,14 +24,15 @@ def check_courses(hub: Hub) -> Iterator[Finding]:
             )
         if not hub.is_demo:
             yield from _check_owners(course)
-        yield from _check_configuration(course)
+        if has_account(course.folder):  # otherwise, a check of the accounts says so
+            yield from _check_configuration(course)
 
 
 def _check_owners(course: HubCourse) -> Iterator[Finding]:
     """Check what is at the top of the course's folder: root copies files there, and the watch couldn't write them."""
     owner = course.folder.stat().st_uid
     others = sorted(path for path in course.folder.iterdir() if path.lstat().st_uid != owner)
-    if owner and others:
+    if owner and others and has_account(course.folder):
         names = ", ".join(f"{path.name} ({get_owner_name(path)})" for path in others)
         yield Finding(
             f"in {course.folder}, files don't belong to {get_owner_name(course.folder)}, who owns the course: {names}",

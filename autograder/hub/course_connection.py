@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from autograder.base.errors import GradlabError
+from autograder.base.file_owner import get_owner_name
 from autograder.base.folder_readers import find_closed_folder
 from autograder.gradebook.nbgrader_course import read_config
 from autograder.hub.owner_process import run_as_owner
-from autograder.hub.path_owner import get_owner_name
 
 FAILED = 3  # exit status of the process, after which its output is the problem
 
@@ -91,13 +91,14 @@ def _run_as_owner(course: Path, exchange: Path | None = None) -> CourseExchange:
     if closed := find_closed_folder(course, pwd.getpwuid(course.stat().st_uid)):
         owner = get_owner_name(closed)
         raise GradlabError(
-            f"{course.owner()}, who owns {course}, can't enter {closed}",
+            f"{get_owner_name(course)}, who owns {course}, can't enter {closed}",
             fix=f"chmod o+x {closed}" if owner == "root" else f"chown -R {owner}: {course}",
         )
     problem = process.stdout if process.returncode == FAILED else process.stderr
+    owner = get_owner_name(course)
     raise GradlabError(
-        f"{course / 'nbgrader_config.py'} can't be used by {course.owner()}, who owns the course: {problem.strip()}",
-        fix=f"correct it, or run chown -R {course.owner()} {course}",
+        f"{course / 'nbgrader_config.py'} can't be used by {owner}, who owns the course: {problem.strip()}",
+        fix=f"correct it, or run chown -R {owner} {course}",
     )
 
 

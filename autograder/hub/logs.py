@@ -7,6 +7,7 @@ import pwd
 from typing import Any
 
 from autograder.base.event_log import OUTPUT, open_event_log, record_event
+from autograder.base.file_owner import get_owner_name
 from autograder.hub.service_names import EXCHANGE, ROSTER, get_watch_service
 from autograder.hub.settings import Hub
 
@@ -26,7 +27,7 @@ def prepare_logs(hub: Hub) -> None:
     root.mkdir(exist_ok=True)
     root.chmod(0o700 if hub.is_demo else 0o711)  # services pass it, and no one lists it
     owners: dict[str, str] = {HUB: "", ROSTER: "", EXCHANGE: hub.exchange_user}
-    owners |= {get_watch_service(course.name): course.folder.owner() for course in hub.courses}
+    owners |= {get_watch_service(course.name): get_owner_name(course.folder) for course in hub.courses}
     for part, owner in owners.items():
         folder = root / part
         folder.mkdir(mode=0o700, exist_ok=True)

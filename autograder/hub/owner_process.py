@@ -9,6 +9,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from autograder.base.errors import GradlabError
+from autograder.base.file_owner import has_account
+
 CANNOT_RUN = 126  # as a shell's exit status
 
 
@@ -17,6 +20,11 @@ def choose_owner(course: Path) -> dict[str, Any]:
     variables, owner = dict(os.environ), course.stat().st_uid
     if os.geteuid() != 0 or owner == 0:
         return {"env": variables}
+    if not has_account(course):
+        raise GradlabError(
+            f"{course} belongs to the user with the number {owner}, who has no account",
+            fix=f"give it to a user of this machine: chown -R NAME: {course}",
+        )
     user = pwd.getpwuid(owner)
     variables |= {"HOME": user.pw_dir, "USER": user.pw_name, "LOGNAME": user.pw_name}
     return {"user": owner, "group": user.pw_gid, "extra_groups": [], "env": variables}

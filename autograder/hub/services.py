@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import labext
 from autograder.base.event_log import PLACE
+from autograder.base.file_owner import get_owner_name
 from autograder.desk import EXCHANGE_HEALTH
 from autograder.hub.group_members import has_assistants
 from autograder.hub.logs import get_event_log
@@ -170,4 +171,4 @@ def _choose_user(hub: Hub, user: HubCourse | str) -> dict[str, str]:
     """Return the key `user`: this one, or who owns the course. In a demo and in a container there's one user only."""
     if hub.is_demo or hub.containers:
         return {}
-    return {"user": user if isinstance(user, str) else user.folder.owner()}
+    return {"user": user if isinstance(user, str) else get_owner_name(user.folder)}

@@ -1,5 +1,6 @@
 """Gradlab waits for a gradebook that another program has locked, and then names it."""
 
+import getpass
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from nbgrader.api import Gradebook
+from sqlalchemy import text
 
 from autograder.base.errors import GradlabError
 from autograder.gradebook import database
@@ -76,3 +78,12 @@ def test_a_gradebook_that_is_held_when_it_is_opened_is_named_too(gradebook: Grad
         open_gradebook(f"sqlite:///{tmp_path}/gradebook.db?timeout=0.2"),
     ):
         pass
+
+
+def test_a_gradebook_that_the_user_may_only_read_is_named_with_its_owner(gradebook: Gradebook, tmp_path: Path) -> None:
+    gradebook.db.execute(text("PRAGMA query_only = 1"))  # as SQLite refuses a file of someone else, even to root
+    gradebook.db.commit()
+    with pytest.raises(GradlabError) as refusal:
+        record_ada(gradebook)
+    path, user = tmp_path / "gradebook.db", getpass.getuser()
+    assert f"{user} can't write to the gradebook {path}, which belongs to {user}: correct" in str(refusal.value)

@@ -1,4 +1,4 @@
-"""The name of the user whom a file belongs to."""
+"""The user whom a file belongs to."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def get_owner_name(path: Path) -> str:
         return pwd.getpwuid(number).pw_name
     except KeyError:
         return str(number)
+
+
+def has_account(path: Path) -> bool:
+    """Return whether the owner of this file is a user of this machine."""
+    return path.lstat().st_uid in {user.pw_uid for user in pwd.getpwall()}
