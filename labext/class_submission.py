@@ -24,7 +24,7 @@ from labkit.mark_file import get_marks_path, get_page_path
 from labkit.notebook_progress import digest_sources
 from labkit.untrusted_json import read_object
 
-WAIT_SECONDS = 60.0
+WAIT_SECONDS = 20.0  # then the panel shows the mark once it arrives
 # Between two looks at the page: a share of the time so far, so a quick mark isn't kept waiting.
 LOOK_SHARE, MIN_LOOK, MAX_LOOK = 0.1, 0.1, 1.0
 MARK = re.compile(r'<meta name="gradlab-mark" content="([^"<>]{1,100})">')
@@ -34,7 +34,7 @@ ASK = (
     "Submit this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
     "can submit."
 )
-LATER = "Submitted. Once your instructor releases the feedback, you'll find it in Nbgrader, Assignment List."
+LATER = "Submitted. Your mark isn't there yet: the Course panel shows it once it arrives."
 
 
 class SubmissionError(Exception):

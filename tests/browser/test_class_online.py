@@ -34,28 +34,18 @@ def hub(course: Path, interface: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 @pytest.fixture
-def prof(browser: Browser) -> Iterator[Page]:
-    with open_profile(browser) as page:
-        yield page
-
-
-@pytest.fixture
-def ana(browser: Browser) -> Iterator[Page]:
-    with open_profile(browser) as page:
-        yield page
-
-
-@pytest.fixture
-def ben(browser: Browser) -> Iterator[Page]:
-    with open_profile(browser) as page:
-        yield page
+def pages(browser: Browser) -> Iterator[tuple[Page, Page, Page]]:
+    """The tabs of a teacher and of two students."""
+    with open_profile(browser) as prof, open_profile(browser) as ana, open_profile(browser) as ben:
+        yield prof, ana, ben
 
 
 @pytest.mark.parametrize("interface", INTERFACES, indirect=True)
 def test_a_lab_is_released_submitted_marked_read_and_returned(
-    hub: RunningHub, interface: str, prof: Page, ana: Page, ben: Page
+    hub: RunningHub, interface: str, pages: tuple[Page, Page, Page]
 ) -> None:
     """Slow: a hub, two students' servers and kernels start, and a watch imports torch."""
+    prof, ana, ben = pages
     log_in(prof, hub, "prof")
     teacher = Teacher(prof)
     formgrader = teacher.open_formgrader()
@@ -130,9 +120,10 @@ def lti_hub(course: Path, platform: LtiPlatform, tmp_path_factory: pytest.TempPa
 
 @pytest.mark.nightly
 def test_a_link_in_the_lms_leads_to_the_lab_and_its_score_back(
-    lti_hub: RunningHub, platform: LtiPlatform, prof: Page, ana: Page
+    lti_hub: RunningHub, platform: LtiPlatform, pages: tuple[Page, Page, Page]
 ) -> None:
     """Slow: a hub, a student's server and a kernel start, and a watch imports torch."""
+    prof, ana, _ = pages
     release_lab(lti_hub.course, LAB)
     link = f"{lti_hub.url}/hub/user-redirect/gradlab/labs/{LAB}"
     prof.goto(platform.announce(lti_hub.url, link, PROF))  # this connects the course

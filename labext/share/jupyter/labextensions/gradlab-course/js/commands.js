@@ -132,7 +132,7 @@ export function makeCommands(lesson) {
         const buttons = [Dialog.cancelButton(), Dialog.okButton({ label: 'Submit' })];
         const answer = await showDialog({ title: 'Mark my work', body: marked.ask, buttons });
         if (!answer.button.accept) return;
-        notify(`Submitting ${lab.title}`, 'in-progress', false);
+        notify(`Submitting ${lab.title}, and waiting for its mark`, 'in-progress', false);
         marked = await course.mark(notebook.context.path, true);
       }
       ended();
