@@ -34,6 +34,7 @@ ASK = (
     "Submit this notebook? It's graded in your class, hidden checks included. Your instructor may limit how often you "
     "can submit."
 )
+SUBMITTING = asyncio.Lock()  # nbgrader's configuration is the process's, and browser tabs may submit at the same time
 LATER = "Submitted. Your mark isn't there yet: the Course panel shows it once it arrives."
 
 
@@ -83,12 +84,13 @@ async def submit_notebook(target: ClassExchange, notebook: Path, wait: float = W
     Raises:
         SubmissionError: If nbgrader doesn't submit it.
     """
-    before = set(_list_cached(target))
-    try:
-        await asyncio.to_thread(target.submit)
-    except (ExchangeFailure, OSError) as error:
-        raise SubmissionError(str(error)) from None
-    new = sorted(set(_list_cached(target)) - before)
+    async with SUBMITTING:
+        before = set(_list_cached(target))
+        try:
+            await asyncio.to_thread(target.submit)
+        except (ExchangeFailure, OSError) as error:
+            raise SubmissionError(str(error)) from None
+        new = sorted(set(_list_cached(target)) - before)
     page = _get_page_path(target, new[-1])
     start = monotonic()
     while True:

@@ -7,6 +7,8 @@ import contextlib
 import json
 import os
 import sys
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +24,19 @@ class GraderUnavailable(Exception):
     """A failure to mark a notebook, in words for the student."""
 
 
+@dataclass(eq=False)
+class _Turn:
+    """A request that waits until those before it are answered, or is being answered."""
+
+    notebook: Path | None
+    """None if the process is only started."""
+    begin: asyncio.Future[None]
+
+
 class GraderProcess:
     """The grader process of one course. It starts when the student begins to write, long before a mark is requested.
+
+    It answers one request after the other, from all browser tabs.
 
     Args:
         course: The course that the server found when it started. If None, no process starts, and marking fails.
@@ -31,15 +44,14 @@ class GraderProcess:
 
     def __init__(self, course: Path | None) -> None:
         self._course = course
-        self.progress: dict[str, Any] = {}
-        """The step that the grader is at, see GradingProgress; empty if it isn't marking or hasn't begun."""
+        self._progress: dict[str, Any] = {}
         self._process: asyncio.subprocess.Process | None = None
-        self._lock = asyncio.Lock()
+        self._turns: list[_Turn] = []  # the first one's request is being answered
 
     async def begin(self) -> None:
         """Start the process unless it's running. This takes about ten seconds, while the student writes."""
-        if self._course is not None and not self._lock.locked():
-            async with self._lock:
+        if self._course is not None and not self._turns:
+            async with self._take_turn(None):
                 await self._start(self._course)
 
     async def ask(self, notebook: Path, **request: Any) -> dict[str, Any]:
@@ -49,7 +61,7 @@ class GraderProcess:
         """
         if self._course is None:
             raise GraderUnavailable(NO_COURSE)
-        async with self._lock:
+        async with self._take_turn(notebook):
             process = await self._start(self._course)
             assert process.stdin is not None and process.stdout is not None
             try:
@@ -57,7 +69,7 @@ class GraderProcess:
                 await process.stdin.drain()
                 answer: dict[str, Any] = json.loads(await process.stdout.readline())
                 while "progress" in answer:
-                    self.progress = answer["progress"]
+                    self._progress = answer["progress"]
                     answer = json.loads(await process.stdout.readline())
             except (OSError, ValueError):  # it ended, or printed something else
                 self.end()
@@ -65,10 +77,41 @@ class GraderProcess:
                     "The grader stopped. Try again, or run `gradlab mark` in a terminal to see why."
                 ) from None
             finally:
-                self.progress = {}
+                self._progress = {}
         if "refused" in answer:
             raise GraderUnavailable(str(answer["refused"]))
         return answer
+
+    def read_progress(self, notebook: Path) -> dict[str, Any]:
+        """Return the step that the mark of this notebook is at, see GradingProgress; empty if it hasn't begun.
+
+        While the grader marks another notebook, {after: its lab's name}.
+        """
+        current = self._turns[0].notebook if self._turns else None
+        return self._progress if current in (notebook, None) else {"after": current.stem}
+
+    def cancel(self, notebook: Path) -> None:
+        """End what is computed for this notebook, and answer no request about it that waits."""
+        if self._turns and self._turns[0].notebook == notebook:
+            self.end()
+        for turn in self._turns[1:]:
+            if turn.notebook == notebook and not turn.begin.done():
+                turn.begin.set_exception(GraderUnavailable("You cancelled it."))
+
+    @contextlib.asynccontextmanager
+    async def _take_turn(self, notebook: Path | None) -> AsyncIterator[None]:
+        """Wait until the requests before this one are answered. Raises GraderUnavailable if it's cancelled before."""
+        turn = _Turn(notebook, asyncio.get_running_loop().create_future())
+        self._turns.append(turn)
+        try:
+            if self._turns[0] is not turn:
+                await turn.begin
+            yield
+        finally:
+            was_first = self._turns[0] is turn
+            self._turns.remove(turn)
+            if was_first and self._turns and not self._turns[0].begin.done():
+                self._turns[0].begin.set_result(None)
 
     def end(self) -> None:
         """End the process, and with it whatever it's doing. The next request starts another."""

@@ -148,25 +148,31 @@ class MarkHandler(APIHandler):
 
 
 class ProgressHandler(APIHandler):
-    """GET: the step that the mark is at, {number, steps, exercise, cell}; empty if there's no mark in progress."""
+    """GET ?path: the step that this notebook's mark is at, {number, steps, exercise, cell}; empty if it hasn't begun.
+
+    While another lab is marked, {after: its name}.
+    """
 
     def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
-        self.grader = grader
+        self.workspace, self.grader = workspace, grader
 
     @web.authenticated
     def get(self) -> None:
-        self.finish(self.grader.progress)
+        path = self.workspace.find_own_copy(self.get_query_argument("path"))
+        self.finish(self.grader.read_progress(path) if path else {})
 
 
 class CancelHandler(APIHandler):
-    """POST: end the mark that's being computed, if there is one."""
+    """POST {path}: end this notebook's mark, or its wait for one."""
 
     def initialize(self, workspace: Workspace, grader: GraderProcess) -> None:
-        self.grader = grader
+        self.workspace, self.grader = workspace, grader
 
     @web.authenticated
     async def post(self) -> None:
-        self.grader.end()
+        path = self.workspace.find_own_copy(str(_read_request(self).get("path", "")))
+        if path:
+            self.grader.cancel(path)
         self.finish({})
 
 

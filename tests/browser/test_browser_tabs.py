@@ -4,11 +4,14 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import nbformat
 import pytest
 from conftest import ARTIFACTS, LAB, change_notebook, write
 from playwright.sync_api import Page, expect
 from smoke_walk import click_to_tab, find_panel
+from test_lab_end import add_lab
 
+from tests.classroom.graded_class import be_patient
 from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
@@ -60,3 +63,26 @@ def test_a_second_tab_of_a_notebook_warns_of_the_first(server: LabServer, page: 
     expect(second.get_by_role("alert").filter(has_text="also open in another tab")).to_be_visible()
     expect(page.get_by_role("alert").filter(has_text="also open in another tab")).to_have_count(0)
     second.screenshot(path=ARTIFACTS / "browser_tabs_second.png")
+
+
+def test_a_mark_waits_for_that_of_another_tab_and_is_cancelled_alone(
+    course: Path, server: LabServer, page: Page
+) -> None:
+    """Slow: starts Notebook 7, two kernels and a grader."""
+    be_patient(course)  # the first mark ends only when it's cancelled
+    add_lab(server.folder, "02_cubes", "Cubes")
+    change_notebook(server, nbformat.v4.new_code_cell("while True:\n    pass"), solution="(x * x).sum()")
+    page.goto(server.address("tree"))
+    first = click_to_tab(find_panel(page).get_by_role("button", name="Continue: sum_of_squares in Squares"))
+    first.get_by_role("button", name="Mark my work", exact=True).click()
+    endless = first.get_by_role("alert").filter(has_text=re.compile("Marking lab 1: .*“while True:”"))
+    expect(endless).to_be_visible()
+
+    second = click_to_tab(find_panel(page).get_by_role("button", name="Cubes"))
+    second.get_by_role("button", name="Mark my work", exact=True).click()
+    waiting = second.get_by_role("alert").filter(has_text="Lab 2 waits for lab 1")
+    waiting.get_by_role("button", name="Cancel").click()
+    expect(second.get_by_role("alert").filter(has_text="Not marked: you cancelled it.")).to_be_visible()
+    expect(endless).to_be_visible()
+    endless.get_by_role("button", name="Cancel").click()
+    expect(first.get_by_role("alert").filter(has_text="Not marked: you cancelled it.")).to_be_visible()

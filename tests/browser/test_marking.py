@@ -30,7 +30,7 @@ def test_a_second_lab_waits_for_the_first_and_a_second_press_does_nothing(
     )
     expect(first).to_be_visible()
     find_panel(page).get_by_role("button", name="Cubes").click()
-    expect(page.get_by_role("tab", name="02_cubes.ipynb")).to_be_visible()
+    expect(find_panel(page).get_by_role("heading", name="2 Cubes")).to_be_visible()
     page.keyboard.press("Control+Alt+m")
     second = page.get_by_role("alert").filter(has_text="Lab 2 waits for lab 1")
     expect(second).to_have_count(1)

@@ -4,7 +4,7 @@ import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
 import { scrollIntoSight } from './focus.js';
-import { MarkQueue } from './marking.js';
+import { Marks } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 
@@ -110,22 +110,22 @@ export function makeCommands(lesson) {
     return lab ? [{ label: `${lab.begun ? 'Continue' : 'Begin'} lab ${lab.number}`, callback: () => openLab(lab, lab.begun ? lab.next : '') }] : [];
   }
 
-  const marks = new MarkQueue(course);
+  const marks = new Marks(course);
   async function mark() {
     const notebook = front();
     const lab = labOf(notebook);
-    const turn = marks.add(lab, notebook.context.path, () => {
+    const pending = marks.add(lab, notebook.context.path, () => {
       if (!notebook.node.contains(document.activeElement)) lesson.app.shell.activateById(notebook.id); // the button goes
     });
-    if (!turn) return;
+    if (!pending) return;
     for (const name of listCopied(notebook)) {
       Notification.warning(`${describeCopies(notebook, name)}.`, { autoClose: 20000, actions: offerCounted(name) });
     }
     const key = findKey('gradlab:cancel-mark');
-    const ended = showProgress(turn, [{ label: key ? `Cancel (${key})` : 'Cancel', callback: () => turn.cancel() }]);
+    const ended = showProgress(pending, [{ label: key ? `Cancel (${key})` : 'Cancel', callback: () => pending.cancel() }]);
     try {
       await notebook.context.save();
-      await turn.awaitTurn();
+      if (pending.isCancelled) throw new Error('cancelled');
       let marked = await course.mark(notebook.context.path);
       if (marked.ask) {
         ended();
@@ -147,11 +147,11 @@ export function makeCommands(lesson) {
       notify(beginning + words, hasMark ? 'success' : 'info', ways.length ? false : 20000, ways);
     } catch (error) {
       ended();
-      if (turn.isCancelled) notify('Not marked: you cancelled it.');
+      if (pending.isCancelled) notify('Not marked: you cancelled it.');
       else await showErrorMessage('This notebook was not marked', error);
       await readOpen();
     } finally {
-      turn.end();
+      marks.remove(pending);
     }
     if (now.course?.courses.length) await lesson.readCourse();
   }
@@ -169,15 +169,15 @@ export function makeCommands(lesson) {
   }
 
   /** Show a message with the seconds since, and how far the mark is. Returns a function that removes it. */
-  function showProgress(turn, actions) {
+  function showProgress(pending, actions) {
     const begin = Date.now();
     const titleOfWork = exercise => now.open?.work.find(each => each.name === exercise)?.title ?? exercise;
-    const id = Notification.emit(turn.describe(0, {}, titleOfWork), 'in-progress', { autoClose: false, actions });
+    const id = Notification.emit(pending.describe(0, {}, titleOfWork), 'in-progress', { autoClose: false, actions });
     let isShown = true;
     const timer = setInterval(async () => {
-      const step = await course.progress().catch(() => ({}));
+      const step = await pending.readStep().catch(() => ({}));
       const seconds = Math.round((Date.now() - begin) / 1000);
-      if (isShown) Notification.update({ id, message: turn.describe(seconds, step, titleOfWork), actions });
+      if (isShown) Notification.update({ id, message: pending.describe(seconds, step, titleOfWork), actions });
     }, 1000);
     return () => {
       isShown = false;
@@ -188,8 +188,8 @@ export function makeCommands(lesson) {
 
   /** Cancel the mark of the notebook in front, else the last one that was asked for. */
   function cancelLatest() {
-    const turn = marks.find(front()?.context.path) ?? marks.latest;
-    if (turn) turn.cancel();
+    const pending = marks.find(front()?.context.path) ?? marks.latest;
+    if (pending) pending.cancel();
     else notify('Nothing is being marked.');
   }
 

@@ -47,14 +47,14 @@ export class Course {
     return this.request('state', { path, notebook });
   }
 
-  /** Read the step that the mark is at: {number, steps, exercise, cell}; empty if it hasn't begun. */
-  progress() {
-    return this.request('progress');
+  /** Read the step that the mark of this notebook is at, see ProgressHandler. */
+  progress(path) {
+    return this.request(`progress?path=${encodeURIComponent(path)}`);
   }
 
-  /** End the mark that's being computed. */
-  cancel() {
-    return this.request('cancel', {});
+  /** End the mark of this notebook, or its wait for one. */
+  cancel(path) {
+    return this.request('cancel', { path });
   }
 
   /** Read the worked solution of an exercise, or the model answer to a question: {solution}. */
