@@ -12,18 +12,24 @@ from html import escape
 SESSION = "JPY_SESSION_NAME"  # set by a Jupyter server in the kernels of its notebooks
 OTHERS = ("VSCODE_", "COLAB_", "KAGGLE_")  # how names begin that other front ends set; none of them has a panel
 WORDS = (
-    "The Course panel isn't loaded on this page. In JupyterLab, end it and start it with python -m labkit.start; on "
-    "your class's server, ask your instructor."
+    "The Course panel isn't loaded on this page. You can work without it: run the cells yourself, including each folded "
+    "cell “Check”; labkit.progress() shows how far you are. To get the panel in JupyterLab, end it and start it with "
+    "python -m labkit.start; on your class's server, ask your instructor."
+)
+ELSEWHERE = (
+    "This program has no Course panel and no “Mark my work”. Run the cells yourself, including each folded cell “Check”. "
+    "labkit.progress() shows how far you are, and how to have your work marked."
 )
 
 
 def show_panel_notice() -> None:
-    """Display the line if this is the kernel of a Jupyter server."""
+    """Display the line if this is a notebook's kernel."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython else None
     is_elsewhere = any(name.startswith(OTHERS) for name in os.environ)
-    if shell is None or not hasattr(shell, "kernel") or SESSION not in os.environ or is_elsewhere:
+    if shell is None or not hasattr(shell, "kernel") or not (is_elsewhere or SESSION in os.environ):
         return
     from IPython.display import display
 
-    display({"text/html": f'<p class="gradlab-missing">{escape(WORDS)}</p>', "text/plain": ""}, raw=True)
+    words = ELSEWHERE if is_elsewhere else WORDS
+    display({"text/html": f'<p class="gradlab-missing">{escape(words)}</p>', "text/plain": ""}, raw=True)

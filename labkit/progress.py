@@ -20,8 +20,9 @@ COLAB = "google.colab._message"  # of Colab's kernel: asks the browser, which ke
 SECONDS = 10  # until Colab has to answer
 AS_SAVED = "Read from the notebooks as they were last saved."
 MARKING = (
-    "*Mark my work* runs the hidden checks and marks quizzes. It's in the Course panel of JupyterLab and Notebook 7; "
-    "Colab and VS Code don't have it."
+    "*Mark my work* runs the hidden checks and marks quizzes. It's in the Course panel of JupyterLab and Notebook 7. "
+    "From Colab or VS Code, hand in the notebook as your instructor says. On your own, download it, put it into a clone "
+    "of the course as work/LAB/LAB.ipynb, and run make mark LAB=LAB there."
 )
 
 
@@ -82,6 +83,11 @@ def _describe_progress(lab: LabProgress) -> str:
     return lab.summary + (f"; next: {lab.next_work.shown_name}" if lab.begun and lab.next_work else "")
 
 
+def _render_cells(*cells: str) -> str:
+    """Render cells of a row. By itself, Jupyter aligns them at the right."""
+    return "".join(f'<td style="text-align: left">{cell}</td>' for cell in cells)
+
+
 def _render_html(shown: Progress) -> str:
     rows = []
     # A front end takes a link to be relative to the notebook, whose folder its kernel starts in.
@@ -92,6 +98,6 @@ def _render_html(shown: Progress) -> str:
         words = _describe_progress(lab)
         label = escape(f"{lab.name}: {words}", quote=True)
         bar = f'<progress max="{lab.points:g}" value="{lab.earned:g}" aria-label="{label}"></progress>'
-        rows.append(f"<tr><td>{escape(lab.number)}</td><td>{link}</td><td>{bar}</td><td>{escape(words)}</td></tr>")
+        rows.append(f"<tr>{_render_cells(escape(lab.number), link, bar, escape(words))}</tr>")
     remarks = "<br>".join(escape(line).replace("*Mark my work*", "<em>Mark my work</em>") for line in shown.remarks)
     return f"<table>{''.join(rows)}</table><p>{remarks}</p>"

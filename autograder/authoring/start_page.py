@@ -64,7 +64,7 @@ def build_start_page(course: Course, published: Mapping[str, Link] | None = None
         f"# {course.title}",
         "",
         *([course.about, ""] if course.about else []),
-        "The labs in order. Each one builds on the labs in its last column.",
+        "The labs in order. The column *after* names the labs that each one builds on.",
         "",
     ]
     milestones = any(entry.milestone for entry in course.labs)

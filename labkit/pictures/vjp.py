@@ -29,7 +29,8 @@ HIGH, GAP, LEFT, TOP, V_WIDE = 46.0, 22.0, 190.0, 30.0, 126.0  # pixels; a produ
 def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
     """Draw v, the Jacobian of f at x, and v @ J below it, with a step for each column of J.
 
-    In a step, the numbers of v travel along the rows of J to the entries of the column, which they multiply.
+    In a step, the numbers of v travel along the rows of J to the entries of the column, which they multiply. The entry
+    of v @ J below that column is hidden until then, so students can work it out.
 
     Args:
         x: A vector of at most six numbers.
@@ -42,7 +43,7 @@ def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
     (product,) = torch.autograd.grad(out, start, v, retain_graph=True)
     rows = [torch.autograd.grad(out, start, one, retain_graph=True)[0].tolist() for one in torch.eye(len(out)).to(out)]
     weights, result = v.tolist(), product.tolist()
-    words = ["v = " + _format_vector(weights) + ", v @ J = " + _format_vector(result)]
+    words = ["v = " + _format_vector(weights)]
     for j, entry in enumerate(result):
         sums = " + ".join(
             f"{_format_number(w)} * {_format_number(row[j])}" for w, row in zip(weights, rows, strict=True)
@@ -53,7 +54,7 @@ def show_vjp(f: Callable[[Tensor], Tensor], x: Tensor, v: Tensor) -> Picture:
 
 
 def _draw(v: list[float], rows: list[list[float]], result: list[float], words: list[str]) -> Drawing:
-    """Draw v next to the rows of J, with v @ J below. Each later frame emphasizes the column of one entry."""
+    """Draw v next to the rows of J, with v @ J below. Each later frame adds one entry, and emphasizes its column."""
     columns = len(result)
     wide = (WIDTH - LEFT - 8) / columns
     below = TOP + (HIGH + GAP) * len(rows) + 12
@@ -73,14 +74,17 @@ def _draw(v: list[float], rows: list[list[float]], result: list[float], words: l
             parts.append(emphasize_parts([0, j + 1], cell))
     for j, entry in enumerate(result):
         x = LEFT + wide * j
-        parts.append(emphasize_parts([0, j + 1], draw_cell(x, below, wide - 6, HIGH, _format_number(entry), GREEN)))
+        parts.append(show_only(range(j + 1), draw_cell(x, below, wide - 6, HIGH, "?", MUTED)))
+        parts.append(
+            show_only(range(j + 1, columns + 1), draw_cell(x, below, wide - 6, HIGH, _format_number(entry), GREEN))
+        )
         frame = draw_rect(x - 3, below - 3, wide, HIGH + 6, "none", 1, RED, "stroke-width='3' rx='5'")
         products = [
             _draw_product(4 + V_WIDE / 2, x + wide / 2 - 3, TOP + (HIGH + GAP) * i + HIGH / 2, weight * row[j])
             for i, (weight, row) in enumerate(zip(v, rows, strict=True))
         ]
         parts.append(show_only([j + 1], frame, *products))
-    names = ["all", *(f"entry {j}" for j in range(columns))]
+    names = ["start", *(f"entry {j}" for j in range(columns))]
     table_rows = [
         *([_format_number(weight), *map(_format_number, row)] for weight, row in zip(v, rows, strict=True)),
         ["v @ J", *map(_format_number, result)],

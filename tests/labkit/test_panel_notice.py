@@ -1,4 +1,4 @@
-"""The line about a missing panel is written in the kernels of Jupyter servers only."""
+"""The line about a missing panel says what to do in the program that shows the notebook."""
 
 import pytest
 from jupyter_client.manager import start_new_kernel
@@ -6,14 +6,19 @@ from jupyter_client.manager import start_new_kernel
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variables", "is_shown"),
-    [({"JPY_SESSION_NAME": "x.ipynb"}, True), ({}, False), ({"JPY_SESSION_NAME": "x.ipynb", "VSCODE_PID": "1"}, False)],
+    ("variables", "words"),
+    [
+        ({"JPY_SESSION_NAME": "x.ipynb"}, "start it with python -m labkit.start"),
+        ({}, ""),
+        ({"JPY_SESSION_NAME": "x.ipynb", "VSCODE_PID": "1"}, "This program has no Course panel"),
+        ({"COLAB_RELEASE_TAG": "1"}, "This program has no Course panel"),
+    ],
 )
-def test_only_a_jupyter_servers_kernel_shows_the_line(
-    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], is_shown: bool
+def test_a_kernel_without_the_panel_says_what_to_do(
+    monkeypatch: pytest.MonkeyPatch, variables: dict[str, str], words: str
 ) -> None:
     """Slow: starts a kernel."""
-    for name in ("JPY_SESSION_NAME", "VSCODE_PID"):
+    for name in ("JPY_SESSION_NAME", "VSCODE_PID", "COLAB_RELEASE_TAG"):
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -24,4 +29,5 @@ def test_only_a_jupyter_servers_kernel_shows_the_line(
     finally:
         client.stop_channels()
         manager.shutdown_kernel(now=True)
-    assert ("gradlab-missing" in "".join(shown)) == is_shown
+    assert words in "".join(shown)
+    assert ("gradlab-missing" in "".join(shown)) == bool(words)
