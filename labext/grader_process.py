@@ -30,6 +30,7 @@ class _Turn:
 
     notebook: Path | None
     """None if the process is only started."""
+    is_mark: bool
     begin: asyncio.Future[None]
 
 
@@ -51,7 +52,7 @@ class GraderProcess:
     async def begin(self) -> None:
         """Start the process unless it's running. This takes about ten seconds, while the student writes."""
         if self._course is not None and not self._turns:
-            async with self._take_turn(None):
+            async with self._take_turn(None, False):
                 await self._start(self._course)
 
     async def ask(self, notebook: Path, **request: Any) -> dict[str, Any]:
@@ -61,7 +62,7 @@ class GraderProcess:
         """
         if self._course is None:
             raise GraderUnavailable(NO_COURSE)
-        async with self._take_turn(notebook):
+        async with self._take_turn(notebook, not request):
             process = await self._start(self._course)
             assert process.stdin is not None and process.stdout is not None
             try:
@@ -91,17 +92,19 @@ class GraderProcess:
         return self._progress if current in (notebook, None) else {"after": current.stem}
 
     def cancel(self, notebook: Path) -> None:
-        """End what is computed for this notebook, and answer no request about it that waits."""
-        if self._turns and self._turns[0].notebook == notebook:
-            self.end()
-        for turn in self._turns[1:]:
-            if turn.notebook == notebook and not turn.begin.done():
+        """End this notebook's mark, or its wait for one. Other requests about the notebook are answered."""
+        for number, turn in enumerate(self._turns):
+            if not turn.is_mark or turn.notebook != notebook:
+                continue
+            if number == 0:
+                self.end()
+            elif not turn.begin.done():
                 turn.begin.set_exception(GraderUnavailable("You cancelled it."))
 
     @contextlib.asynccontextmanager
-    async def _take_turn(self, notebook: Path | None) -> AsyncIterator[None]:
+    async def _take_turn(self, notebook: Path | None, is_mark: bool) -> AsyncIterator[None]:
         """Wait until the requests before this one are answered. Raises GraderUnavailable if it's cancelled before."""
-        turn = _Turn(notebook, asyncio.get_running_loop().create_future())
+        turn = _Turn(notebook, is_mark, asyncio.get_running_loop().create_future())
         self._turns.append(turn)
         try:
             if self._turns[0] is not turn:

@@ -5,7 +5,7 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
-OWN_PARTS = "[class*=gradlab-]:not(.jp-Cell)"  # some cells have a class of ours, but they're JupyterLab's
+OWN_PARTS = "[class*=gradlab-]:not(.jp-Cell, .jp-Notebook)"  # some notebooks and cells have a class of ours, but they're JupyterLab's
 SERIOUS = ("serious", "critical")
 ALL = ("minor", "moderate", *SERIOUS)
 

@@ -2,7 +2,7 @@
 
 from playwright.sync_api import Locator, Page, expect
 
-OWN = "node => Boolean(node.closest('[class*=gradlab-]:not(.jp-Cell)')) && node.tabIndex >= 0"
+OWN = "node => Boolean(node.closest('[class*=gradlab-]:not(.jp-Cell, .jp-Notebook)')) && node.tabIndex >= 0"
 FOCUSED = "node => node === node.ownerDocument.activeElement"
 NAMED = "node => /\\S/.test(node.ariaLabel || node.labels?.[0]?.textContent || node.textContent)"
 RING = """node => {

@@ -53,7 +53,7 @@ def test_check_says_which_cell_it_waits_for_and_stops_with_it(grader_free_server
     waits = page.get_by_role("alert").filter(has_text="Still running “import time”. To stop it")
     expect(waits).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_waiting.png")
-    page.get_by_role("button", name="Interrupt the kernel").click()
+    waits.get_by_role("button", name="Stop").click()
     expect(
         page.get_by_role("alert").filter(has_text="The checks didn't run: “import time” was stopped")
     ).to_be_visible()
@@ -75,7 +75,7 @@ def test_check_names_the_cell_that_runs_and_goes_on_once_it_is_stopped(
     page.keyboard.press("Control+Enter")
     page.keyboard.press("Control+Alt+c")
     expect(page.get_by_role("alert").filter(has_text="Still running “while True:”. To stop it")).to_contain_text(
-        "press ■ above the notebook, or Escape and then I twice."
+        "press Stop, or Escape and then I twice."
     )
     page.keyboard.press("Escape")
     page.keyboard.type("ii")
@@ -154,3 +154,22 @@ def test_a_prediction_that_is_asked_again_folds_its_explanation_and_hides_the_ou
     page.get_by_role("button", name="Compare").click()
     expect(explanation).to_be_visible()
     expect(output).to_be_visible()
+
+
+def test_a_choice_that_is_a_number_is_compared_as_a_choice(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    path = change_notebook(grader_free_server)
+    notebook = nbformat.read(path, as_version=4)
+    for cell in notebook.cells:
+        if cell.metadata.gradlab.kind == "predict":
+            cell.source = "**Predict.** What is the sum?\n\n- [ ] nothing\n- [ ] 16, the first square\n- [ ] 20"
+            cell.metadata.gradlab["answer"] = ["20"]
+    nbformat.write(notebook, path)
+    open_lab(grader_free_server, page)
+    prediction = page.locator(".gradlab-prediction")
+    page.get_by_role("radio", name="16, the first square").check()
+    prediction.get_by_role("button", name="Compare").click()
+    expect(prediction).to_contain_text("✗ You predicted: 16, the first square. It is: 20.")
+    page.get_by_role("radio", name=re.compile("20$")).check()
+    prediction.get_by_role("button", name="Compare").click()
+    expect(prediction).to_contain_text("✓ You predicted: 20. That's what happens.")

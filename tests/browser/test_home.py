@@ -114,7 +114,7 @@ def test_the_home_and_the_panel_are_readable_in_the_dark_and_on_a_telephone(
         page.goto(server.address("lab") + "&reset")
         home = page.get_by_role("article", name="A small course")
         line = home.get_by_role("region", name="Milestones")
-        expect(line).to_contain_text("You have a network that reads 88% of the digits.")
+        expect(line).to_contain_text("Lab 1 gets you a network that reads 88% of the digits.")
         expect(line).to_contain_text("After lab 2, you'll have a smaller network.")
         expect(line.get_by_role("img", name="88% from lab 1, 97% from lab 3")).to_be_visible()
         expect(

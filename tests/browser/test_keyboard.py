@@ -23,6 +23,18 @@ def test_a_student_needs_no_mouse(student: LabServer, page: Page) -> None:
     keys.press("Enter")
     expect(page.get_by_text("Mode: Command")).to_be_visible()
 
+    # The arrow keys stop at folded cells, which have to be run, too.
+    active = page.locator(".jp-Notebook .jp-Cell.jp-mod-active")
+    expect(active).to_be_focused()
+    keys.press("ArrowDown")
+    expect(active).to_contain_text("import torch")
+    keys.press("ArrowDown")
+    expect(active).to_contain_text("use_device")
+    keys.press("ArrowUp")
+    expect(active).to_contain_text("import torch")
+    keys.press("ArrowUp")
+    expect(active).to_contain_text("After this lab")
+
     # A prediction, and its explanation.
     choice = page.get_by_role("radio", name="that of the first element")
     keys.reach(choice)

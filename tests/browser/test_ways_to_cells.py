@@ -51,6 +51,7 @@ def expect_place(page: Page) -> None:
     editor = page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").get_by_role("textbox")
     expect(editor).to_be_focused()
     expect(editor).to_be_in_viewport()
+    expect(page.locator(".jp-Notebook").get_by_role("heading", name="Squares", level=2)).to_be_in_viewport()
 
 
 def expect_place_kept(page: Page) -> None:
@@ -67,7 +68,10 @@ def test_every_way_leads_to_the_exercise(student: LabServer, page: Page) -> None
     work.click()
     expect_place_kept(page)
 
-    # After a reload, the panel is there before the notebook is rendered.
+    # A reload leads back to the same place. The panel is there before the notebook is rendered.
+    page.reload()
+    editor = page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").get_by_role("textbox")
+    expect(editor).to_be_in_viewport()
     page.reload()
     work.click()
     expect_place_kept(page)

@@ -5,12 +5,12 @@ import { factsOf, findVersions, indexOf, nameOf, NEEDED } from './notebook.js';
 const SLOW = 1000; // milliseconds before a run is worth a message
 const STUCK = 5000; // milliseconds before it says how to stop the cell
 const COMMAND = /^\s*[!%]/; // a line for the shell or IPython
-const STOP = 'To stop it, press ■ above the notebook, or Escape and then I twice.';
+const STOP = 'To stop it, press Stop, or Escape and then I twice.';
 const ASKS = /\binput\s*\(/;
 
 /**
  * Run these exercises' checks, after the cells they need that this kernel has not run, and after their own cells anyway.
- * report: called with a line about what is running, once it takes long.
+ * report: called with a line about what is running, once it takes long, and whether to offer to stop it.
  * Returns {stop, skipped}: {cell, interrupted} of the cell that ended the run, or null, and the student's own cells that
  * weren't run again.
  */
@@ -102,6 +102,6 @@ async function awaitOtherCells(panel, executed, report) {
 /** first: what to report soon. readName: returns what is running later on. */
 function reportSlowness(first, readName, report) {
   const slow = setTimeout(() => report(first), SLOW);
-  const stuck = setTimeout(() => report(`Still running ${readName()}. ${STOP}`), STUCK);
+  const stuck = setTimeout(() => report(`Still running ${readName()}. ${STOP}`, true), STUCK);
   return [slow, stuck];
 }

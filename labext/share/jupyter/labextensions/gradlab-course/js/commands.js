@@ -1,5 +1,6 @@
 // The commands of a lab's toolbar: check, next, reset and mark.
 
+import { makeSelectionCommands } from './cell_selection.js';
 import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
@@ -7,6 +8,7 @@ import { scrollIntoSight } from './focus.js';
 import { Marks } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
+import { findUnreached } from './scrolling.js';
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -45,7 +47,9 @@ export function makeCommands(lesson) {
   /** Run these checks. Returns what to add to their result, or null if a cell ended the run, which this then reports. */
   async function runAndReport(names) {
     const panel = front();
-    const { stop, skipped } = await runChecks(panel, names, executed, NotebookActions, line => notify(line, 'in-progress', false));
+    const end = { label: 'Stop', callback: () => panel.sessionContext.session?.kernel?.interrupt() };
+    const report = (line, canStop) => notify(line, 'in-progress', false, canStop ? [end] : []);
+    const { stop, skipped } = await runChecks(panel, names, executed, NotebookActions, report);
     if (stop) {
       await panel.content.scrollToItem(panel.content.widgets.indexOf(stop.cell), 'smart');
       scrollIntoSight(stop.cell.node.querySelector('.jp-OutputArea') ?? stop.cell.node); // below its source
@@ -90,6 +94,8 @@ export function makeCommands(lesson) {
     }
     const { open } = now;
     if (!open) return;
+    const aim = findUnreached(front().content);
+    if (aim) return openLab({ path: now.path }, factsOf(aim).exercise); // again, since it takes long
     const here = findPlace(front(), open.work.map(work => work.name));
     const work = chooseNextWork(open, here);
     if (!work) return notifyEnd(open);
@@ -144,7 +150,7 @@ export function makeCommands(lesson) {
       const isEnd = now.open?.name === lab.name && isFinished(now.open);
       const beginning = isEnd && !isAwaited(now.open) ? `${describeFinished(now.open)}: ` : ''; // else the words say it
       const ways = isEnd ? [...actions, ...offerNextLab()] : actions;
-      notify(beginning + words, hasMark ? 'success' : 'info', ways.length ? false : 20000, ways);
+      notify(beginning + words, hasMark ? 'success' : 'info', ways.length ? 40000 : 20000, ways);
     } catch (error) {
       ended();
       if (pending.isCancelled) notify('Not marked: you cancelled it.');
@@ -226,6 +232,7 @@ export function makeCommands(lesson) {
     },
     'gradlab:enter-text': { label: 'Go to the first control of this text', caption: 'Open its hint, or answer its question', execute: enter },
     'gradlab:refuse-deletion': { label: "Say why this cell can't be deleted", execute: refuseDeletion },
+    ...makeSelectionCommands(front, NotebookActions),
     'gradlab:show-page': {
       label: 'Show the feedback page',
       caption: 'Go to the feedback page of this lab, or back to the notebook',

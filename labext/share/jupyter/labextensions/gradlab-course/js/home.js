@@ -93,7 +93,7 @@ function buildStep(lab, numbers, isNext, actions) {
   const line = element('p', '', { class: 'gradlab-small' });
   line.append(...describeState(lab, isNext), facts);
   content.append(title, line);
-  if (lab.milestone) content.append(element('p', `${reached ? 'You have' : "You'll have"} ${lab.milestone}`, { class: 'gradlab-milestone' }));
+  if (lab.milestone) content.append(element('p', `${reached ? 'It gets you' : "You'll have"} ${lab.milestone}`, { class: 'gradlab-milestone' }));
   if (lab.begun) content.append(pointBar(lab));
   content.append(...buildOffer(lab, key, actions));
   step.append(element('span', lab.number, { class: 'gradlab-disc', 'aria-hidden': 'true' }), content);

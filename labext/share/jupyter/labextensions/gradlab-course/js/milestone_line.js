@@ -38,7 +38,7 @@ function placeLabs(labs) {
 
 function describeReached(labs, reached, next) {
   const last = labs.findLast((lab, index) => reached[index] && lab.milestone);
-  const now = last ? `You have ${last.milestone}.` : 'No milestone is reached yet.';
+  const now = last ? `Lab ${last.number} gets you ${last.milestone}.` : 'No milestone is reached yet.';
   return next >= 0 && labs[next].milestone ? `${now} After lab ${labs[next].number}, you'll have ${labs[next].milestone}.` : now;
 }
 

@@ -75,4 +75,4 @@ export function chooseNextLab(course, open) {
 export const describeStart = lab => (lab.begun ? `Continue: ${lab.next_title} in ${lab.title}` : `Begin: ${lab.title}`);
 
 /** What the student has reached with a finished lab. */
-export const describeReached = lab => (lab.milestone ? `You have ${lab.milestone}.` : '');
+export const describeReached = lab => (lab.milestone ? `It gets you ${lab.milestone}.` : '');

@@ -30,6 +30,7 @@ export function titleOf(panel, exercise) {
   return factsOf(panel.content.widgets[index]).title ?? exercise;
 }
 
+const LONGEST_TASK = 5; // cells
 const LONGEST_LINE = 40; // characters of a cell's first line in a message
 
 /** What a message calls a cell: its exercise, the function or class that it begins with, or its first line. */
@@ -50,6 +51,7 @@ export const isCourseText = cell => cell.model.type === 'markdown' && Boolean(fa
 
 /** Mark the course's own cells for the style sheet and the keyboard, which goes to the controls of their texts. */
 export function markCourseCells(panel) {
+  panel.content.node.classList.toggle('gradlab-lab', isLab(panel));
   for (const cell of panel.content.widgets) {
     const { kind } = factsOf(cell);
     cell.node.classList.toggle('gradlab-course-cell', Boolean(kind) && kind !== 'scratch' && !WRITTEN.includes(kind));
@@ -156,13 +158,24 @@ export async function goTo(panel, index, actions) {
   notebook.mode = 'command'; // in the edit mode, selecting a text opens its source
   notebook.activeCellIndex = index;
   if (isCourseText(cell)) cell.rendered = true;
-  const way = new Way(notebook, cell);
+  const way = new Way(notebook, cell, findTask(notebook, index));
   await way.arrive();
   if (!way.isLatest) return;
   await actions.focusActiveCell(notebook, { waitUntilReady: true, preventScroll: true });
   if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus({ preventScroll: true });
   if (WRITTEN.includes(kind)) startAnswer(notebook, cell);
+  way.isReached = true;
   way.keep(); // the focus is there already
+}
+
+/** The cell with the heading of an answer's task, which is a few cells above it; else the answer itself. */
+function findTask(notebook, index) {
+  const { widgets } = notebook;
+  if (!WRITTEN.includes(factsOf(widgets[index]).kind)) return widgets[index];
+  const above = widgets.slice(Math.max(0, index - LONGEST_TASK), index);
+  const isOther = cell => !['prose', 'given'].includes(factsOf(cell).kind);
+  const own = above.slice(above.findLastIndex(isOther) + 1);
+  return own.findLast(cell => /^#+ /.test(cell.model.sharedModel.getSource()) && cell.model.type === 'markdown') ?? widgets[index];
 }
 
 /** Select what the student replaces, or focus the first control below an answer that is written. */

@@ -40,7 +40,10 @@ function fill(box, work, actions) {
     const text = element('div');
     text.innerHTML = solution; // the course's own text, rendered by the grader
     model.append(element('strong', 'A model answer'), text);
-    keepFocus(box, () => box.replaceChildren(model, chooser(work, actions)));
+    model.tabIndex = -1;
+    keepFocus(box, () => box.replaceChildren(model, chooser(work, actions)), box);
+    model.focus(); // a screen reader reads it, and it begins in view
+    model.scrollIntoView({ block: 'nearest' });
   });
   box.replaceChildren(element('span', words), compare);
 }
@@ -52,8 +55,13 @@ function chooser(work, actions) {
   for (let points = 0; points <= work.points; points += 0.5) {
     select.append(element('option', `${formatPoints(points)} of ${formatCount(work.points, 'point')}`, { value: points }));
   }
+  select.selectedIndex = -1; // no points that nobody chose
   captureKeys(select);
   const save = button('Save this mark', async () => {
+    if (select.selectedIndex < 0) {
+      select.focus();
+      return;
+    }
     const { error } = await actions.saveOwnMark(work.name, Number(select.value));
     if (error) row.append(element('span', error));
   });

@@ -19,6 +19,7 @@ import { makePanel } from './panel.js';
 import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes, showOpenQuestion } from './quiz.js';
+import { keepPlace } from './reload_place.js';
 import { addTeachersPages } from './teachers_pages.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
@@ -183,7 +184,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       executed.watch(front);
       front.context.saveState.connect((_, state) => state === 'completed' && announceChange());
       front.content.model.contentChanged.connect(scheduleRead);
-      if (isLab(front)) saveAnswers(front);
+      if (isLab(front)) [saveAnswers, keepPlace].forEach(keep => keep(front));
       front.content.node.addEventListener('keydown', leaveControl);
       front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });

@@ -110,11 +110,11 @@ function decoratePrediction(cell, shown) {
       result.textContent = "Make a prediction first. If it's wrong, you'll remember the answer better.";
       return;
     }
-    if (isNumber(wanted) && Number.isNaN(toNumber(given[0]))) {
+    if (!items.length && Number.isNaN(toNumber(given[0]))) {
       result.textContent = 'Type a number.';
       return;
     }
-    const right = isRight(given, wanted);
+    const right = items.length ? isSame(given, wanted) : isNear(given[0], wanted[0]);
     const last = cell.model.getMetadata(PREDICTION);
     const missed = !right || Boolean(last?.missed);
     const again = right && missed ? (last?.again ?? 0) + 1 : 0; // right ones since it was wrong: they decide when it comes back
@@ -135,7 +135,7 @@ function decoratePrediction(cell, shown) {
 /** Put a check mark before each right choice, and a cross before a wrong one that was chosen. */
 function markChoices(inputs, wanted) {
   for (const { input, text } of inputs) {
-    const isWanted = isRight([text], wanted) || wanted.some(each => isRight([text], [each]));
+    const isWanted = wanted.some(each => isSame([text], [each]));
     input.parentElement.querySelector('.gradlab-choice')?.remove();
     if (!isWanted && !input.checked) continue;
     const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-sign gradlab-sign-${isWanted ? 'pass' : 'fail'}`, role: 'img' });
@@ -144,16 +144,16 @@ function markChoices(inputs, wanted) {
   }
 }
 
-/** Whether a prediction asks for a number instead of choices. */
-const isNumber = wanted => wanted.length === 1 && wanted[0].trim() !== '' && !Number.isNaN(Number(wanted[0]));
-
 const toNumber = text => Number(text.replace(',', '.'));
 
-function isRight(given, wanted) {
-  if (isNumber(wanted)) {
-    const number = Number(wanted[0]);
-    return Math.abs(toNumber(given[0]) - number) <= 1e-6 + 0.01 * Math.abs(number);
-  }
+/** Whether a typed number is about the right one. */
+function isNear(given, wanted) {
+  const number = Number(wanted);
+  return Math.abs(toNumber(given) - number) <= 1e-6 + 0.01 * Math.abs(number);
+}
+
+/** Whether these choices are the right ones. */
+function isSame(given, wanted) {
   const plain = texts => texts.map(text => text.replace(/[`*_\s]/g, '')).sort().join('|');
   return plain(given) === plain(wanted);
 }
