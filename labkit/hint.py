@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -25,11 +26,19 @@ class Hints:
         return {"text/plain": repr(self), "text/markdown": fold_hints_in_text(self.hints)}
 
 
-def fold_hints(hints: tuple[str, ...]) -> str:
-    """Render the hints as Markdown with <details>: each opens with a click, inside the one before."""
+def escape_hint(text: str) -> str:
+    return escape(text, quote=False)
+
+
+def fold_hints(hints: tuple[str, ...], render: Callable[[str], str] = escape_hint) -> str:
+    """Render the hints as Markdown with <details>: each opens with a click, inside the one before.
+
+    Args:
+        render: Renders the text of one as HTML.
+    """
     text = ""
     for number, one in reversed(list(enumerate(hints, start=1))):
-        text = f"{FOLD}<summary>Hint {number}</summary>\n\n{escape(one, quote=False)}\n\n{text}</details>\n"
+        text = f"{FOLD}<summary>Hint {number}</summary>\n\n{render(one)}\n\n{text}</details>\n"
     return text.rstrip("\n")
 
 

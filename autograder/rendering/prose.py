@@ -88,23 +88,23 @@ _budget: ContextVar[Budget | None] = ContextVar("page budget", default=None)
 
 def render_prose(text: str, attachments: Attachments | None = None) -> Markup:
     """Render a text as HTML. HTML in it is shown as text; its pictures are the cell's own attachments."""
-    formatted = _format(text, attachments or {})
+    formatted = format_markdown(text, attachments)
     return _render_unformatted(text) if formatted is None else formatted
 
 
 def render_code(source: str) -> Markup:
     """Render Python as HTML, with a class for each kind of token, within the same bounds."""
     fence = "`" * max(3, 1 + max(map(len, BACKTICKS.findall(source)), default=0))
-    formatted = _format(f"{fence}{LANGUAGE}\n{source}\n{fence}\n", {})
+    formatted = format_markdown(f"{fence}{LANGUAGE}\n{source}\n{fence}\n")
     return _render_unformatted(source) if formatted is None else formatted
 
 
-def _format(text: str, attachments: Attachments) -> Markup | None:
+def format_markdown(text: str, attachments: Attachments | None = None) -> Markup | None:
     """Render Markdown; None if that takes more than the text or its page may use."""
     budget = _budget.get()
     if len(text) > MAX_TEXT or (budget is not None and budget.is_spent):
         return None
-    rendered = _render(text, attachments)
+    rendered = _render(text, attachments or {})
     if rendered.html is None or (budget is not None and not budget.charge(rendered)):
         return None
     return Markup(rendered.html)

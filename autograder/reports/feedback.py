@@ -25,6 +25,7 @@ from autograder.model.course import CellKind
 from autograder.model.metadata import read_cell_metadata, read_title
 from autograder.model.note_sentences import describe_notes
 from autograder.model.term import Tell, Term, read_term, to_naive_utc
+from autograder.rendering.course_text import format_line
 from autograder.rendering.prose import limit_page, render_code, render_prose
 from autograder.reports.exercise_cells import (
     find_another_way,
@@ -228,4 +229,4 @@ def _render_matrices(difference: Difference) -> Markup:
 
 def _render_hints(hints: tuple[str, ...]) -> Markup:
     """Render hints that open one by one."""
-    return Markup(fold_hints(hints))
+    return Markup(fold_hints(hints, format_line))

@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 
 from autograder.base.text import pluralize
 from autograder.model.term import format_minute
+from autograder.rendering.course_text import format_line, format_sentences
 from labkit.lab_progress import shorten_lab_name
 from labkit.points import format_points
 
@@ -51,6 +52,8 @@ def build_jinja_environment(package: str) -> Environment:
     environment.filters |= {
         "points": format_points,
         "code": format_code,
+        "line": format_line,
+        "sentences": format_sentences,
         "url": quote,
         "part": functools.partial(quote, safe=""),  # part of an address
         "breaks": add_breaks,
@@ -62,7 +65,7 @@ def build_jinja_environment(package: str) -> Environment:
 
 
 def format_code(text: str) -> Markup:
-    """Escape the text, and mark up what is between backticks as code."""
+    """Escape a text that may quote a student, and mark up what is between backticks as code."""
     return Markup(CODE.sub(r"<code>\1</code>", str(escape(text))))
 
 

@@ -253,6 +253,32 @@ def test_the_page_says_of_each_statement_whether_it_was_selected(answer: str, le
         assert right in page and wrong in page and "q1 b" in page
 
 
+def test_formulas_of_the_courses_own_texts_are_rendered_and_a_message_about_a_result_stays_text() -> None:
+    statement = {
+        "question": "q1",
+        "letter": "a",
+        "text": "The *mean* is $m$",
+        "true": True,
+        "reason": r"$\sqrt v$ grows",
+    }
+    cell = nbformat.v4.new_code_cell('quiz = {"q1": "a"}  # $x$', id="exercise-quiz")
+    cell.metadata["gradlab"] = {"kind": "exercise", "exercise": "quiz", "title": "Why $n$?", "quiz": [statement]}
+    failed = Outcome("a", "a step of $h$ and `x*2`", seen="your result is $s$", hint="Is $k$ in `a_b` * 2?")
+    exercise = GradedCellResult(name="quiz", points=0, worth=1, checks=(failed,))
+    result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,))
+    page = render_feedback_page(result, nbformat.v4.new_notebook(cells=[cell]))
+    assert {name: page.count(f"<mi>{name}</mi>") for name in "mvhkns"} == {
+        "m": 1,
+        "v": 1,
+        "h": 2,
+        "k": 1,
+        "n": 2,
+        "s": 0,
+    }
+    assert "<em>mean</em>" in page and "<code>x*2</code>" in page and "<code>a_b</code> * 2?" in page
+    assert "your result is $s$" in page and "True: <p>" not in page
+
+
 @pytest.mark.slow
 @pytest.mark.nightly
 def test_no_line_of_a_hidden_check_is_on_any_page(course: Course, tmp_path: Path) -> None:
