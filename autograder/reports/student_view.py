@@ -22,7 +22,7 @@ EXCUSED = "Your instructor excused this check: it counts as passed."
 MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a word of a value counts as one
 RUN_CHECK = ". Run this check in your notebook to see why"
 NOT_PASSED = "it didn't pass"
-SAME = "the same as above"
+SAME = "the same as for “{}”"  # the label of an earlier check
 RUN_CELL = ". Run this cell in your notebook to see why"
 COMPARE = ". Run this check in your notebook to compare it with what was expected"
 SHORT_LIMIT = f": after one check of an exercise runs out of time, each of its others gets {SHORT_SECONDS:g} s"
@@ -86,8 +86,9 @@ def build_student_view(
             if id(outcome) in short_ids:  # the first of them explains it for all
                 check, short_ids = replace(check, seen=check.seen + SHORT_LIMIT), set()
             is_plain = check.hidden and check.seen and not outcome.error and outcome.cause is None
-            if is_plain and any(_is_same_finding(check, each) for each in view[exercise.name]):
-                check = replace(check, seen=SAME)
+            earlier = (each for each in view[exercise.name] if _is_same_finding(check, each))
+            if is_plain and (first := next(earlier, None)):
+                check = replace(check, seen=SAME.format(first.label), expected="")
             view[exercise.name].append(check)
     return view
 

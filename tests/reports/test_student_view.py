@@ -123,7 +123,26 @@ def test_the_page_of_an_own_copy_also_says_what_hidden_checks_expected() -> None
     assert [check.expected for check in own] == ["25", "4", "5", "25"]
     assert [check.expected for check in in_class] == ["25", "", "", ""]
     assert [check.seen for check in own[1:3]] == ["your result[0] is 0"] * 2
-    assert [check.seen for check in in_class[1:3]] == ["your result[0] is 0", "the same as above"]
+    assert [check.seen for check in in_class[1:3]] == ["your result[0] is 0", "the same as for “other shapes”"]
+
+
+def test_a_hidden_check_with_an_earlier_ones_result_names_that_check_even_on_an_own_copy() -> None:
+    failed = [
+        Outcome(label, label, hidden=True, seen="your result is 0", expected=expected)
+        for label, expected in (("zeros", "1"), ("steps", "2"), ("empty", "1"))
+    ]
+    exercise = GradedCellResult(name="slots", points=0, worth=1, checks=tuple(failed))
+    last = build_student_view([exercise], is_own_copy=True)["slots"][2]
+    assert (last.seen, last.expected) == ("the same as for “zeros”", "")
+
+
+def test_the_page_of_an_own_copy_is_called_yours() -> None:
+    pages = [
+        render_feedback_page(make_submission(True), nbformat.v4.new_notebook(), PageOptions(is_own_copy=is_own))
+        for is_own in (False, True)
+    ]
+    assert ["Feedback for ada." in page for page in pages] == [True, False]
+    assert ["Your notebook, as it was when it was marked." in page for page in pages] == [False, True]
 
 
 def test_a_page_says_that_it_keeps_the_inputs_of_hidden_checks_back() -> None:
