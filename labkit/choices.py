@@ -35,6 +35,8 @@ def assert_answered(answers: object, questions: int) -> None:
         raise AssertionError(f"there's a key other than q1 to q{questions}")
     for question in answers:
         letters = read_letters(answers, question)
+        if not letters and isinstance(answers[question], str):
+            raise AssertionError(f'nothing is ticked for {question}. Without boxes, write its letters, such as "ac"')
         if not letters:
             raise AssertionError(f'{question} has no letters: write them as one text, such as "ac"')
         if not set(letters) <= set(STATEMENTS):

@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 
 SO_FAR = " so far; not done yet:"
 FAILED_SINCE = "Checked as it was last defined: your cell has failed since. Correct it and run it, then run this again."
-WHERE_ANSWERS_ARE = "Which statements are true, and why, is on the feedback page, once it's marked."
+WHERE_ANSWERS_ARE = (
+    "Compare below a question, if it's there, says which statements are true, and why. So does the feedback page, once "
+    "it's marked."
+)
 
 
 def summarize_verdict(verdict: Verdict) -> str:

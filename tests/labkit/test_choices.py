@@ -37,7 +37,7 @@ def test_all_questions_answered_by_letters_pass_whether_right_or_wrong() -> None
         (None, "your result is None"),
         ({"q1": "a"}, "no letters for q2, q3"),
         ({"q1": "a", "q2": "b", "q3": "c", "q4": "d"}, "a key other than q1 to q3"),
-        ({"q1": "a", "q2": " ", "q3": "c"}, "q2 has no letters"),
+        ({"q1": "a", "q2": " ", "q3": "c"}, "nothing is ticked for q2"),
         ({"q1": "a", "q2": "b", "q3": "f"}, "q3 has letters that match no statement"),
         ({"q1": "a", "q2": "b", "q3": [True, 2]}, r'q3 has no letters: write them as one text, such as "ac"'),
     ],

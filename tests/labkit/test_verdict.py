@@ -269,7 +269,7 @@ def cut_head(html: str) -> str:
 def test_the_card_of_a_quiz_has_each_question_once_and_says_where_the_answers_are() -> None:
     later = ("q1: sums, at most one mistake", "q1: sums", "q2: means")
     for shown in (repr(make_verdict(GOOD, later=later)), render_html(make_verdict(GOOD, later=later))):
-        assert "2 more run" in shown and "at most one" not in shown and "is on the feedback page" in shown
+        assert "2 more run" in shown and "at most one" not in shown and "So does the feedback page" in shown
 
 
 def test_a_card_says_if_it_is_about_an_earlier_definition() -> None:
