@@ -7,6 +7,7 @@ are the grader's latest; see `get_marks_path`.
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
@@ -29,6 +30,11 @@ REVIEW_DAYS = (1, 3, 7)  # after which a prediction that was once wrong is due a
 START = "00_start_here.ipynb"
 GLOSSARY = "00_glossary.ipynb"
 WORK = (WorkKind.EXERCISE, WorkKind.QUESTION)  # kinds of cell that a student writes
+# What Markdown doesn't show: around code, around a formula, before an escaped character, and stars of emphasis.
+MARKUP = re.compile(
+    r"(?P<ticks>`+)(?P<code>.+?)(?<!`)(?P=ticks)(?!`)|\$(?P<formula>[^\s$](?:[^$]*[^\s$])?)\$(?!\w)"
+    r"|\\(?P<escaped>[^\w\s])|(?<![ *])\*+|\*+(?![ *])"
+)
 FactsAndCell = tuple[Mapping[str, Any], Mapping[str, Any]]  # what the course says about a cell, and the cell
 
 
@@ -117,8 +123,12 @@ def _find_missed(cells: Iterable[FactsAndCell]) -> tuple[MissedPrediction, ...]:
 def _read_question(cell: Mapping[str, Any]) -> str:
     """Return how a prediction's question begins, without its markup."""
     paragraph = _join_source(cell).partition("\n\n")[0].replace("**Predict.**", "")
-    words = " ".join(paragraph.replace("`", "").replace("*", "").split())
+    words = MARKUP.sub(_drop_markup, " ".join(paragraph.split()))
     return words if len(words) <= MAX_QUESTION else f"{words[:MAX_QUESTION].rsplit(' ', 1)[0]} …"
+
+
+def _drop_markup(part: re.Match[str]) -> str:
+    return (part["code"] or part["formula"] or part["escaped"] or "").strip()
 
 
 def _is_due(prediction: Mapping[str, Any], today: date) -> bool:

@@ -28,7 +28,7 @@ ASKED = """
 # %% predict: sign
 # What is the sign of a sum of squares?
 # - [ ] that of the first element
-# - [x] never negative
+# - [x] *never* negative
 
 # %% example
 print("of -3 and 1:", 10)

@@ -319,6 +319,7 @@ def test_a_wrong_prediction_returns_until_it_is_right_and_then_at_growing_interv
     ("source", "question"),
     [
         ("**Predict.** What is\n`x + 1`?\n\n- [ ] 1\n- [ ] 2", "What is x + 1?"),
+        (r"**Predict.** Is `2 * x` *not* 2 \* $y$, nor 3 * 4?", "Is 2 * x not 2 * y, nor 3 * 4?"),
         ("**Predict.** " + "word " * 40, "word " * 18 + "…"),
         ("", ""),
     ],

@@ -121,21 +121,30 @@ function decoratePrediction(cell, shown) {
     const on = new Date().toISOString().slice(0, 10);
     repeated.delete(cell.model);
     cell.model.setMetadata(PREDICTION, { given, right, missed, again, on });
-    showResult(result, { given, right }, wanted);
+    showResult(result, { given, right }, nameRight(inputs, wanted));
     markChoices(inputs, wanted);
     scrollIntoSight(result);
   };
   const before = cell.model.getMetadata(PREDICTION);
   if (repeated.has(cell.model)) result.textContent = AGAIN;
-  else if (before?.right && !before.missed) showResult(result, before, wanted);
+  else if (before?.right && !before.missed) showResult(result, before, nameRight(inputs, wanted));
   else if (before?.right) result.textContent = 'You were right last time, but wrong before that. Do you still know?';
   else if (before) result.textContent = `You predicted: ${before.given.join('; ')}. That's not what happens. Predict again.`;
+}
+
+/** Whether this choice, as it's shown, is one of the right ones. */
+const isAmong = (text, wanted) => wanted.some(each => isSame([text], [each]));
+
+/** The right choices as they're shown, or the number. */
+function nameRight(inputs, wanted) {
+  const shown = inputs.map(({ text }) => text).filter(text => isAmong(text, wanted));
+  return shown.length === wanted.length ? shown : wanted;
 }
 
 /** Put a check mark before each right choice, and a cross before a wrong one that was chosen. */
 function markChoices(inputs, wanted) {
   for (const { input, text } of inputs) {
-    const isWanted = wanted.some(each => isSame([text], [each]));
+    const isWanted = isAmong(text, wanted);
     input.parentElement.querySelector('.gradlab-choice')?.remove();
     if (!isWanted && !input.checked) continue;
     const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-sign gradlab-sign-${isWanted ? 'pass' : 'fail'}`, role: 'img' });
@@ -154,15 +163,15 @@ function isNear(given, wanted) {
 
 /** Whether these choices are the right ones. */
 function isSame(given, wanted) {
-  const plain = texts => texts.map(text => text.replace(/[`*_\s]/g, '')).sort().join('|');
+  const plain = texts => texts.map(text => text.replace(/[`*_\\\s]/g, '')).sort().join('|');
   return plain(given) === plain(wanted);
 }
 
-function showResult(result, { given, right }, wanted) {
+/** answers: as they're shown. */
+function showResult(result, { given, right }, answers) {
   const prediction = given.join('; ');
-  const shown = wanted.join('; ').replaceAll('`', '');
   result.textContent = right
     ? `✓ You predicted: ${prediction}. That's what happens.`
-    : `✗ You predicted: ${prediction}. It is: ${shown}.`;
+    : `✗ You predicted: ${prediction}. It is: ${answers.join('; ')}.`;
 }
 
