@@ -12,13 +12,13 @@ from html import escape
 SESSION = "JPY_SESSION_NAME"  # set by a Jupyter server in the kernels of its notebooks
 OTHERS = ("VSCODE_", "COLAB_", "KAGGLE_")  # how names begin that other front ends set; none of them has a panel
 WORDS = (
-    "The Course panel isn't loaded on this page. You can work without it: run the cells yourself, including each folded "
-    "cell “Check”; labkit.progress() shows how far you are. To get the panel in JupyterLab, end it and start it with "
-    "python -m labkit.start; on your class's server, ask your instructor."
+    "The Course panel isn't loaded on this page. You can work without it: run the cells yourself, including each "
+    "folded cell “Check”; labkit.progress() shows how far you are. To get the panel in JupyterLab, end it and start it "
+    "with python -m labkit.start; on your class's server, ask your instructor."
 )
 ELSEWHERE = (
-    "This program has no Course panel and no “Mark my work”. Run the cells yourself, including each folded cell “Check”. "
-    "labkit.progress() shows how far you are, and how to have your work marked."
+    "This program has no Course panel and no “Mark my work”. Run the cells yourself, including each folded cell "
+    "“Check”. labkit.progress() shows how far you are, and how to have your work marked."
 )
 
 

@@ -21,8 +21,8 @@ SECONDS = 10  # until Colab has to answer
 AS_SAVED = "Read from the notebooks as they were last saved."
 MARKING = (
     "*Mark my work* runs the hidden checks and marks quizzes. It's in the Course panel of JupyterLab and Notebook 7. "
-    "From Colab or VS Code, hand in the notebook as your instructor says. On your own, download it, put it into a clone "
-    "of the course as work/LAB/LAB.ipynb, and run make mark LAB=LAB there."
+    "From Colab or VS Code, hand in the notebook as your instructor says. On your own, download it, put it into a "
+    "clone of the course as work/LAB/LAB.ipynb, and run make mark LAB=LAB there."
 )
 
 
