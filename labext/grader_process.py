@@ -91,7 +91,7 @@ class GraderProcess:
         current = self._turns[0].notebook if self._turns else None
         return self._progress if current in (notebook, None) else {"after": current.stem}
 
-    def cancel(self, notebook: Path) -> None:
+    def end_mark(self, notebook: Path) -> None:
         """End this notebook's mark, or its wait for one. Other requests about the notebook are answered."""
         for number, turn in enumerate(self._turns):
             if not turn.is_mark or turn.notebook != notebook:

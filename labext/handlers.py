@@ -172,7 +172,7 @@ class CancelHandler(APIHandler):
     async def post(self) -> None:
         path = self.workspace.find_own_copy(str(_read_request(self).get("path", "")))
         if path:
-            self.grader.cancel(path)
+            self.grader.end_mark(path)
         self.finish({})
 
 

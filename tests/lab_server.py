@@ -119,8 +119,8 @@ def _end_server(process: subprocess.Popen[bytes], runtime: Path) -> None:
     for number in itertools.count():
         if not number % ASK_AGAIN_AFTER:
             process.terminate()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(1)
+        time.sleep(1)
+        if process.poll() is not None:
             return
         # It has nothing left to end. It may still wait forever for one of AnyIO's threads.
         if not connection_file.exists() and not server.children():

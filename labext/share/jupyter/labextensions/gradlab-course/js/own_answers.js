@@ -55,7 +55,7 @@ function chooser(work, actions) {
   for (let points = 0; points <= work.points; points += 0.5) {
     select.append(element('option', `${formatPoints(points)} of ${formatCount(work.points, 'point')}`, { value: points }));
   }
-  select.selectedIndex = -1; // no points that nobody chose
+  select.selectedIndex = -1; // a mark has to be chosen
   captureKeys(select);
   const save = button('Save this mark', async () => {
     if (select.selectedIndex < 0) {
