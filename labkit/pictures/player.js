@@ -55,15 +55,17 @@ const matchTheme = () => {
   const [red, green, blue] = getComputedStyle(root).color.match(/[\d.]+/g) ?? [0, 0, 0];
   root.toggleAttribute('data-dark', 0.3 * red + 0.6 * green + 0.1 * blue > 128);
 };
-// A picture fits its page. If its words are too small then, the reader can enlarge it, and scrolls.
+// A picture fits its page. If its words are too small then, the reader can enlarge it, and scrolls. A page may also have
+// pictures begin at the least width at which their words can be read.
 const [fitted, enlarged] = picture.least;
+root.style.setProperty('--gradlab-least-width', `${fitted}px`);
 const resize = width => {
   svg.style.minWidth = width;
-  enlarge.textContent = width ? 'Fit to the page' : 'Enlarge';
+  enlarge.textContent = parseInt(width) ? 'Fit to the page' : 'Enlarge';
   enlarge.setAttribute('aria-label', `${enlarge.textContent}: ${picture.title}`);
 };
 const enlarge = button('Enlarge', () => {
-  resize(svg.style.minWidth ? '' : `${enlarged}px`);
+  resize(parseInt(svg.style.minWidth) ? '0px' : `${enlarged}px`);
   fit();
 });
 resize('');
@@ -73,6 +75,7 @@ const fit = () => {
   const wide = host.scrollWidth > host.clientWidth + 1;
   hint.hidden = host.clientWidth >= fitted;
   if (hint.hidden && svg.style.minWidth) resize('');
+  host.classList.toggle('wide', wide);
   advice.textContent = wide ? 'Scroll sideways to see the whole picture.' : '';
   for (const [name, value] of [['tabindex', 0], ['role', 'group'], ['aria-label', `${picture.title}, scrolls sideways`]])
     wide ? host.setAttribute(name, value) : host.removeAttribute(name);
