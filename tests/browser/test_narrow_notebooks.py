@@ -7,11 +7,12 @@ from collections.abc import Iterator
 
 import nbformat
 import pytest
-from conftest import ARTIFACTS, QUIET, change_notebook, open_lab, skip_without
+from conftest import ARTIFACTS, QUIET, change_notebook, find_card, open_lab, skip_without
 from every_picture import save_notebook
 from lab_pages import SavedNotebook
 from PIL import Image
 from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
+from smoke_walk import find_panel
 
 from labkit.pictures.picture import LEAST, LEAST_FITTED, Picture
 from tests.lab_server import LabServer, run_lab_server
@@ -24,6 +25,7 @@ WIDE = {
     'mjx-container[display="true"]': "$$" + " + ".join(f"x_{{{n}}}" for n in range(40)) + "$$",
     "table": "|" + "a_long_name|" * 12 + "\n|" + "-|" * 12 + "\n|" + "`a_long_name`|" * 12,
 }
+COVERED = 120  # pixels at the end of the window, where messages appear
 SCROLLING = """one => one.scrollWidth > one.clientWidth && one.offsetHeight - one.clientHeight >= 10
   && getComputedStyle(one).overflowX === 'auto'"""
 
@@ -116,3 +118,57 @@ def test_each_picture_keeps_readable_words_and_shows_the_bar_to_the_rest(
             one.get_by_role("button", name=following).click()
         assert host.evaluate("one => one.scrollWidth <= one.clientWidth"), name
         expect(one.get_by_role("button", name="Enlarge")).to_be_visible()
+
+
+def test_the_panel_folds_away_when_the_window_becomes_narrow(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    open_lab(grader_free_server, page)
+    expect(find_panel(page)).to_be_visible()
+    set_size(page, 400, 700)
+    expect(find_panel(page)).to_be_hidden()
+    box = page.locator(".jp-Notebook").bounding_box()
+    assert box is not None and box["width"] > 300
+    # What the student opens in a narrow window stays open there.
+    page.keyboard.press("Control+Alt+p")
+    expect(find_panel(page).locator(".gradlab-continue")).to_be_focused()
+    set_size(page, 500, 700)
+    expect(find_panel(page)).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(find_panel(page)).to_be_hidden()
+    set_size(page, 1280, 1000)
+    expect(find_panel(page)).to_be_visible()
+    # The focus goes back to the notebook.
+    find_panel(page).locator(".gradlab-continue").focus()
+    set_size(page, 400, 700)
+    expect(find_panel(page)).to_be_hidden()
+    expect(page.locator(".jp-Notebook :focus, .jp-Notebook:focus")).to_have_count(1)
+
+
+def test_a_panel_that_was_closed_stays_closed(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    open_lab(grader_free_server, page)
+    expect(find_panel(page)).to_be_visible()
+    page.keyboard.press("ControlOrMeta+B")
+    expect(find_panel(page)).to_be_hidden()
+    for width in (400, 1280):
+        set_size(page, width, 700)
+        page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        expect(find_panel(page)).to_be_hidden()
+
+
+def test_check_shows_the_beginning_of_the_card(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    change_notebook(grader_free_server, solution="x.sum()")
+    set_size(page, 400, 600)
+    open_lab(grader_free_server, page)
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    page.keyboard.press("Control+Alt+c")
+    message = page.get_by_role("alert").filter(has_text="0 of 1 passed")
+    expect(message).to_be_visible()
+    page.screenshot(path=ARTIFACTS / "narrow_check.png")
+    head, reason = find_card(page).locator(".gradlab-card-head"), find_card(page).locator(".gradlab-check-fail").first
+    begin, notebook = find_card(page).bounding_box(), page.locator(".jp-Notebook").bounding_box()
+    assert begin is not None and notebook is not None and begin["y"] >= notebook["y"] - 1
+    for part in (head, reason):
+        box = part.bounding_box()
+        assert box is not None and box["y"] + 20 <= 600 - COVERED, part

@@ -4,7 +4,7 @@ import { makeSelectionCommands } from './cell_selection.js';
 import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
-import { scrollIntoSight } from './focus.js';
+import { scrollIntoSight, scrollToBeginning } from './focus.js';
 import { Marks } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
@@ -30,6 +30,8 @@ export function makeCommands(lesson) {
     const index = indexOf(front(), 'check', name);
     if (index >= 0) await front().content.scrollToItem(index, 'smart');
     await readOpen();
+    const card = front().content.widgets[index]?.node.querySelector('.gradlab-card');
+    if (card) scrollToBeginning(card, front().content.node);
     const work = now.open?.work.find(each => each.name === name);
     if (!work?.checks) return;
     const result = `${work.passed} of ${work.checks} passed.${note}`;

@@ -23,6 +23,15 @@ export function keepFocus(part, change, after = part) {
 
 const keyOf = control => control.dataset.key ?? control.getAttribute('aria-label') ?? control.textContent;
 
+const ROOM = 120; // pixels at the window's end that a message may cover
+
+/** Scroll to the beginning of a card within its notebook, unless all of it is in sight, above where messages appear. */
+export function scrollToBeginning(card, notebook) {
+  const { top, bottom } = card.getBoundingClientRect();
+  const isInSight = top >= notebook.getBoundingClientRect().top && bottom <= window.innerHeight - ROOM;
+  if (!isInSight) card.scrollIntoView({ block: 'start' });
+}
+
 /** Scroll a result that has just appeared into the window, as little as that needs, with what it begins at if that fits. */
 export function scrollIntoSight(result, beginning = null) {
   requestAnimationFrame(() => {

@@ -60,7 +60,25 @@ export class Places {
   begin() {
     if (this.isNarrow) this.app.shell.collapseLeft?.();
     else this.showPanel();
+    this.followWidth();
     this.replaceLauncher();
+  }
+
+  /** Fold the panel away when the window becomes narrow, by its edge or by zooming, and show it again when it's wide. */
+  followWidth() {
+    const { shell } = this.app;
+    let restore = () => this.showPanel();
+    window.matchMedia(`(width < ${NARROW}px)`).addEventListener('change', ({ matches }) => {
+      if (!matches) {
+        restore();
+        return;
+      }
+      const isOtherOpen = !this.panel.isVisible && shell.leftCollapsed === false; // such as the list of files
+      if (this.panel.isVisible) restore = () => this.showPanel();
+      else restore = () => isOtherOpen && shell.expandLeft?.();
+      if (this.panel.node.contains(document.activeElement)) this.returnToMain();
+      else shell.collapseLeft?.();
+    });
   }
 
   get isNarrow() {
