@@ -63,7 +63,7 @@ def test_a_lab_is_done_once_nothing_in_it_can_change(student: LabServer, page: P
 
     finish = panel.get_by_role("region", name="Finished")
     expect(finish).to_contain_text("Lab 1 is done")
-    expect(finish).to_contain_text(f"You have {MILESTONE}.")
+    expect(finish).to_contain_text(f"It gets you {MILESTONE}.")
     expect(panel.get_by_role("button", name="Begin: Cubes")).to_be_visible()
     card = page.locator(".gradlab-card").last
     page.screenshot(path=ARTIFACTS / "course_lab_done.png")
@@ -74,12 +74,12 @@ def test_a_lab_is_done_once_nothing_in_it_can_change(student: LabServer, page: P
     expect(page.get_by_role("alert").filter(has_text="Lab 1 is done: 4.11 of 5 points")).to_be_visible()
     page.locator(".jp-Notebook .jp-Cell").filter(has_text="def interview").locator(".cm-content").click()
     page.keyboard.press("Control+Alt+c")
-    expect(card).to_contain_text(f"Lab 1 is done. You have {MILESTONE}.")
+    expect(card).to_contain_text(f"Lab 1 is done. It gets you {MILESTONE}.")
     page.screenshot(path=ARTIFACTS / "course_lab_done_card.png")
 
     page.keyboard.press("Control+Alt+h")
     home = page.locator(".gradlab-Home")
-    expect(home).to_contain_text(f"You have {MILESTONE}. After lab 2, you'll have one that cubes.")
+    expect(home).to_contain_text(f"It gets you {MILESTONE}. After lab 2, you'll have one that cubes.")
     expect(home.get_by_role("listitem").filter(has_text="Lab 1: ")).to_contain_text("done")
     expect(home.get_by_role("button", name="Begin with lab 2")).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_lab_done_home.png")
