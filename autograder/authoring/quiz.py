@@ -66,6 +66,11 @@ class QuizQuestion:
         """Whether it earns half of its points if one statement is misjudged."""
         return len(self.statements) >= HALF_FROM
 
+    def has_inside_a_sentence(self, word: str) -> bool:
+        """Whether a statement or a reason has this word, in this case, where no sentence begins."""
+        texts = [" ".join(lines) for statement in self.statements for lines in (statement.text, statement.reason)]
+        return any(re.search(rf"[\w`,] {re.escape(word)}\b", text) for text in texts)
+
 
 @dataclass
 class Quiz:
@@ -194,7 +199,7 @@ def render_hidden_checks(quiz: Quiz) -> str:
     """Render one check per question, and before it one for half of its points, if it has enough statements."""
     checks = []
     for number, question in enumerate(quiz.questions, start=1):
-        title, hint = _lower_title(question.title), json.dumps(question.hint, ensure_ascii=False)
+        title, hint = _lower_title(question), json.dumps(question.hint, ensure_ascii=False)
         weight: float = QUESTION_WEIGHT
         arguments = f'{quiz.name}(), "q{number}", "{question.letters}"'
         if question.allows_half:
@@ -211,7 +216,9 @@ def render_hidden_checks(quiz: Quiz) -> str:
     return "\n".join(checks)
 
 
-def _lower_title(title: str) -> str:
-    text = title.replace("`", "")
-    first = text.split(maxsplit=1)[0] if text else ""
-    return text if first[1:] != first[1:].lower() else text[:1].lower() + text[1:]
+def _lower_title(question: QuizQuestion) -> str:
+    """Return its title as it goes on after `q1:`, in lower case unless it begins with a name, as in "Adam's state"."""
+    text = question.title.replace("`", "")
+    first = re.split(r"[^\w.]", text, maxsplit=1)[0]  # only "Vector" of "Vector-Jacobian products"
+    is_name = first[1:] != first[1:].lower() or question.has_inside_a_sentence(first)
+    return text if is_name else text[:1].lower() + text[1:]

@@ -21,6 +21,8 @@
 # When you see *Predict*, choose an answer before you run the next cell. A card below each exercise lists its checks;
 # those marked *later* run when you press *Mark my work* or submit the lab. A person marks the written
 # answer: your instructor or, if you learn on your own, you.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 import math

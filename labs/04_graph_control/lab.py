@@ -23,6 +23,8 @@
 # those marked *later* run when you press *Mark my work* or submit the lab. Folded cells hold checks and their helpers:
 # you have to run them, but you don't have to read them. A person marks the written answer:
 # your instructor or, if you learn on your own, you.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 from time import perf_counter

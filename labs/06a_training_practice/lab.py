@@ -24,6 +24,8 @@
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The folded cell above an exercise contains
 # helpers for its checks: run it, but you don't have to read it.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 import copy

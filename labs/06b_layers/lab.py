@@ -20,6 +20,8 @@
 # Where it says *Predict*, choose an answer before you run the next cell. Checks marked *later* run when you press *Mark
 # my work* or hand the lab in. A folded cell above an exercise contains helpers for its checks: run it, but you don't
 # have to read it.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 from collections.abc import Callable

@@ -28,6 +28,8 @@
 # Where it says *Predict*, choose an answer before you run the next cell. Below each exercise, a card shows its checks.
 # Those marked *later* run when you press *Mark my work* or hand the lab in. Folded cells contain helpers: run them, but
 # you don't have to read them.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 import itertools

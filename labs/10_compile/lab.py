@@ -19,6 +19,8 @@
 #
 # At each *Predict*, choose before you run the next cell. A card below each exercise shows its checks; those marked
 # *later* run when you press *Mark my work* or hand in the lab.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 import io

@@ -20,6 +20,8 @@
 # Where it says *Predict*, choose before you run the next cell. Below each exercise, a card shows its checks. Those
 # marked *later* run when the lab is marked: with the button *Mark my work*, or after you hand it in. A person reads the
 # last question.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 import copy

@@ -82,6 +82,21 @@ def test_the_worked_solution_says_why() -> None:
     assert '{"q1": "ac", "q2": "b", "q3": "a"}' in solution
 
 
+@pytest.mark.parametrize(
+    ("title", "label"),
+    [
+        ("Graphs", "graphs"),
+        ("A model's bytes", "a model's bytes"),
+        ("Vector-Jacobian products", "vector-Jacobian products"),
+        ("NumPy", "NumPy"),
+        ("Adam and others", "Adam and others"),
+    ],
+)
+def test_a_label_begins_in_lower_case_unless_it_begins_with_a_name(title: str, label: str) -> None:
+    text = LAB.replace("**Leaves**", f"**{title}**").replace("A parameter is a leaf.", "With Adam, there are leaves.")
+    assert read_lab_text(text).exercise("interview").checks[1].label == f"q1: {label}"
+
+
 @pytest.mark.slow
 def test_the_checks_of_a_quiz_are_proved_by_its_own_answers() -> None:
     """Slow: a proof of a lab."""
