@@ -19,8 +19,9 @@
 #
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. The folded cell above an exercise contains
-# helpers for its checks: you have to run it, but you don't have to read it. The first cell imports what this lab uses,
-# such as `torch.nn.functional` as `F`.
+# helpers for its checks: you have to run it, but you don't have to read it.
+#
+# Run the next cell first. It imports what this lab uses, such as `torch.nn.functional` as `F`.
 
 # %% given
 import copy
@@ -594,8 +595,9 @@ hint(
 # 4. Stop early with `fit`, with a patience of 10.
 #
 # SGD's rate of 0.3 was never tuned, so change 2 is tried with other rates too, and with momentum. One seed can't reveal
-# a small improvement, so each row trains three networks. (The cell makes its batches by indexing `training`. A
-# `DataLoader` reads such a dataset one image at a time, so an epoch would take about twice as long.)
+# a small improvement, so each row trains three networks. The 30 networks take about ten seconds on a free CPU core, and
+# one or two minutes if other programs need it too. (The cell makes its batches by indexing `training`. A `DataLoader`
+# reads such a dataset one image at a time, so an epoch would take about twice as long.)
 #
 # Decide on the rule before you see any results: choose the row whose three networks get the most validation images
 # right or, in a tie, the one that took the fewest epochs. Report the test accuracy of that row, whatever it is.

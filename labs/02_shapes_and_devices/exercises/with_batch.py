@@ -24,12 +24,12 @@ def with_batch(f, x: Tensor, ndim: int) -> Tensor:
 
 # %% promises
 # f(x), even if x -> example, other_cases
-# f takes a batch -> other_cases, same_tensor, size_one_input, size_one_result
+# f takes a batch -> one_channel, other_cases, same_tensor, size_one_input, size_one_result
 # If x has ndim dimensions -> one_sample, size_one_result, empty
-# With one dimension less -> example, size_one_input, size_one_result
+# With one dimension less -> example, one_channel, size_one_input, size_one_result
 # Raises ValueError -> raises
 # ndim is at least 1 -> zero_dim
-# x has any dtype -> other_cases, one_sample, size_one_input, zero_dim, empty
+# x has any dtype -> one_channel, other_cases, one_sample, size_one_input, zero_dim, empty
 # It isn't changed -> keeps_input, example
 # If x requires grad -> other_cases
 # f doesn't change -> other_cases, same_tensor
@@ -121,6 +121,21 @@ with check(
         want[1],
         {"the batch dimension that you added is still there": want[1:]},
     )
+with check(
+    "one_channel",
+    "an image with one channel keeps its channel dimension",
+    hint=(
+        "f's result has shape (1, 1) here. Which of the two dimensions did you add?",
+        "squeeze(0) and [0] remove dimension 0 and no other.",
+    ),
+):
+    t = torch.linspace(0, 1, 20).reshape(1, 4, 5) ** 2
+    want = t.mean(dim=(1, 2))
+    explain(
+        with_batch(channel_means, t, 4),
+        want,
+        {"squeeze() without an argument also removed the channel dimension": want[0]},
+    )
 
 # %% hidden checks
 with check(
@@ -154,13 +169,9 @@ with check(
     arguments.assert_results(with_batch, "batch of one", "batch of one, sizes of 1")
 with check(
     "size_one_input",
-    "one sample keeps its own dimensions of size 1",
-    weight=2,
-    hint="What does squeeze() do with a grayscale image? Which dimension did you add?",
+    "one sample keeps all its dimensions of size 1",
+    hint="Does your code remove a dimension that the sample had before?",
 ):
-    t = torch.linspace(0, 1, 20).reshape(1, 4, 5) ** 2
-    want = t.mean(dim=(1, 2))
-    explain(with_batch(channel_means, t, 4), want, {"squeeze() removed the channel dimension too": want[0]})
     arguments.assert_results(with_batch, "one channel", "sizes of 1")
 with check(
     "size_one_result",
@@ -219,7 +230,7 @@ def with_batch(f, x, ndim):
     return out.select(0, 0) if missing else out
 
 
-# %% wrong "squeeze at the end in any case" fails=one_sample,size_one_input,size_one_result
+# %% wrong "squeeze at the end in any case" fails=one_channel,one_sample,size_one_input,size_one_result
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError
@@ -233,7 +244,7 @@ def with_batch(f, x, ndim):
     return f(x if x.dim() == ndim else x.unsqueeze(0)).squeeze(0)
 
 
-# %% wrong "the result is a batch of one" fails=example,other_cases,size_one_input,size_one_result,zero_dim,empty,same_tensor
+# %% wrong "the result is a batch of one" fails=example,one_channel,other_cases,size_one_input,size_one_result,zero_dim,empty,same_tensor
 def with_batch(f, x, ndim):
     if x.dim() not in (ndim - 1, ndim):
         raise ValueError

@@ -61,13 +61,13 @@ def train_accumulated(model: nn.Module, batches: list, optimizer: torch.optim.Op
 
 
 # %% promises
-# One pass over the -> example, uneven_batches, short_window, one_batch, one_graph_alive, steps
-# batches: a list -> uneven_batches, steps
-# Each step uses -> uneven_batches, old_gradients, short_window, one_batch, one_graph_alive
-# The last window -> short_window, steps
+# One pass over the -> example, shorter, uneven_batches, short_window, one_batch, one_graph_alive, steps
+# batches: a list -> shorter, uneven_batches, steps
+# Each step uses -> shorter, uneven_batches, old_gradients, short_window, one_batch, one_graph_alive
+# The last window -> shorter, short_window, steps
 # Call the model -> one_graph_alive
-# Returns the number -> steps
-# x is whatever -> uneven_batches, steps
+# Returns the number -> shorter, steps
+# x is whatever -> shorter, uneven_batches, steps
 # n and every -> one_batch, steps
 # The list, its tensors -> keeps_batches, keeps_modes
 # Gradients that -> old_gradients
@@ -155,6 +155,35 @@ with check(
         name="the number of steps",
     )
     assert_close(got["state"], want, name="the model")
+with check(
+    "shorter",
+    "batches of 4, 1 and 3 samples, two at a time",
+    weight=2,
+    hint=(
+        "How many samples are in each of the two windows? Does your code divide by `every`, or by what's really there?",
+        "The last window has one batch. Count the samples of each window, and divide the sum of their gradients by that.",
+    ),
+):
+    t, start = samples([4, 1, 3], 21), drawn(two_layers(6), 12)
+    models = []
+    for shares in ([0.8, 0.2, 1], [0.5, 0.5, 0.5], [0.5, 0.5, 1]):  # of each batch's mean in its window
+        w = [p.clone().requires_grad_() for p in start.values()]
+        for rows in ((0, 1), (2,)):
+            losses = [F.cross_entropy(F.linear(F.linear(t[i][0], *w[:2]).tanh(), *w[2:]), t[i][1]) for i in rows]
+            grads = torch.autograd.grad(sum(shares[i] * loss for i, loss in zip(rows, losses, strict=True)), w)
+            w = [(p - 0.5 * g).detach().requires_grad_() for p, g in zip(w, grads, strict=True)]
+        models.append({name: p.detach() for name, p in zip(start, w, strict=True)})
+    got = accumulated(train_accumulated, torch.tanh, start, t, 2, 0.5)
+    explain(got["steps"], 2, {"the last window, which is shorter, got no step": 1}, name="the number of steps")
+    explain(
+        got["state"],
+        models[0],
+        {
+            "each loss was divided by `every`, but the last window has fewer batches, and sizes differ": models[1],
+            "each batch counts the same here, but the mean is over samples, and sizes differ": models[2],
+        },
+        name="the model",
+    )
 
 # %% hidden checks
 
@@ -188,7 +217,7 @@ def assert_models(train, *edges):
 with check(
     "uneven_batches",
     "windows of unequal batches",
-    weight=4,
+    weight=3,
     required=True,
     hint="How much does a sample in the smallest batch count in its window's gradient?",
 ):
@@ -208,7 +237,7 @@ with check(
 with check(
     "short_window",
     "a shorter last window",
-    weight=3,
+    weight=2,
     hint="What does your loop do when the batches end in the middle of a window?",
 ):
     assert_models(train_accumulated, "last window of one", "window larger than the list", "all in one window")
@@ -321,13 +350,50 @@ def train_accumulated(model, batches, optimizer, every):
     return steps
 
 
-# %% wrong "a step for every batch" fails=example,uneven_batches,old_gradients,short_window,steps,one_graph_alive
+# %% wrong "a step for every batch" fails=example,shorter,uneven_batches,old_gradients,short_window,steps,one_graph_alive
 def train_accumulated(model, batches, optimizer, every):
     for x, y in batches:
         optimizer.zero_grad()
         F.cross_entropy(model(x), y).backward()
         optimizer.step()
     return len(batches)
+
+
+# %% wrong "the mean over a window is its losses divided by every" fails=shorter,uneven_batches,old_gradients,short_window,one_batch,one_graph_alive
+def train_accumulated(model, batches, optimizer, every):
+    steps = 0
+    optimizer.zero_grad()
+    for i, (x, y) in enumerate(batches, start=1):
+        (F.cross_entropy(model(x), y) / every).backward()
+        if i % every == 0 or i == len(batches):
+            optimizer.step()
+            optimizer.zero_grad()
+            steps += 1
+    return steps
+
+
+# %% wrong "every batch of a window counts the same" fails=shorter,uneven_batches,old_gradients,short_window,one_graph_alive
+def train_accumulated(model, batches, optimizer, every):
+    windows = [batches[i : i + every] for i in range(0, len(batches), every)]
+    for window in windows:
+        optimizer.zero_grad()
+        for x, y in window:
+            (F.cross_entropy(model(x), y) / len(window)).backward()
+        optimizer.step()
+    return len(windows)
+
+
+# %% wrong "what doesn't fill a window is left out" fails=shorter,uneven_batches,short_window,one_batch,steps
+def train_accumulated(model, batches, optimizer, every):
+    steps = len(batches) // every
+    for n in range(steps):
+        window = batches[n * every : (n + 1) * every]
+        optimizer.zero_grad()
+        count = sum(len(y) for _, y in window)
+        for x, y in window:
+            (F.cross_entropy(model(x), y, reduction="sum") / count).backward()
+        optimizer.step()
+    return steps
 
 
 # %% wrong "the losses of a window added up, and one backward" fails=one_graph_alive
