@@ -21,6 +21,8 @@
 # At each *Predict*, choose an answer before you run the next cell. A card below each exercise shows its checks; those
 # marked *later* run when you press *Mark my work* or hand in the lab. A person, not a program, grades the last
 # question.
+#
+# Run the next cell first. It imports what this lab uses.
 
 # %% given
 import math
