@@ -7,9 +7,10 @@ import os
 import secrets
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import app, err, format_count, out
@@ -18,9 +19,29 @@ if TYPE_CHECKING:
     from autograder.hub.settings import Hub
 
 CHECK = "check"
+AS_ROOT = "run the same command as root, such as with sudo"
+FolderPath = Annotated[Path, typer.Option(help="The hub's folder, with hub.toml; it must not be in the course's.")]
 
 
-@app.command(rich_help_panel="Put a class online")
+def check(folder: FolderPath = Path("hub")) -> None:
+    """Print what isn't safe about a hub, or keeps it from working, each with the command that cures it.
+
+    It changes nothing. Run it as root, unless the hub is a demo. The status is 1 if something was found.
+    """
+
+
+class _HubCommand(TyperCommand):
+    """`gradlab hub`, with a separate help page for `gradlab hub check`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if CHECK in args and "--help" in args:
+            page = typer.Typer(add_completion=False)
+            page.command()(check)
+            typer.main.get_command(page).main(["--help"], prog_name=f"{ctx.command_path} {CHECK}")
+        return super().parse_args(ctx, args)
+
+
+@app.command(cls=_HubCommand, rich_help_panel="Put a class online")
 def hub(
     course: Annotated[
         str, typer.Argument(help="The course's folder; `check` to look for what isn't safe; empty to start again.")
@@ -31,9 +52,7 @@ def hub(
     teachers: Annotated[
         list[str] | None, typer.Option(metavar="NAMES", help="Users who teach the course: prof,assistant.")
     ] = None,
-    folder: Annotated[
-        Path, typer.Option(help="The hub's folder, with hub.toml; it must not be in the course's.")
-    ] = Path("hub"),
+    folder: FolderPath = Path("hub"),
     demo: Annotated[
         bool, typer.Option("--demo", help="Try it on this machine: one system user and one password for everyone.")
     ] = False,
@@ -83,7 +102,10 @@ def _read_settings(folder: Path) -> Hub:
     """Read hub.toml. Raises GradlabError if this command doesn't start such a hub."""
     from autograder.hub.settings import HUB_FILE, read_settings
 
-    settings = read_settings(folder / HUB_FILE)
+    try:
+        settings = read_settings(folder / HUB_FILE)
+    except PermissionError as error:
+        raise GradlabError(f"{error.filename} can't be read by this user", fix=AS_ROOT) from None
     if settings.containers:
         raise GradlabError("the parts of this hub run in containers", fix="start them as docs/containers.md says")
     return settings
@@ -136,7 +158,10 @@ def _report_findings(folder: Path) -> None:
     """Print what isn't safe. Raises GradlabError if something was found."""
     from autograder.hub.checks import check_hub
 
-    findings = check_hub(_read_settings(folder))
+    settings = _read_settings(folder)
+    if not settings.is_demo and os.geteuid() != 0:
+        raise GradlabError("a hub whose users have accounts can be checked by root only", fix=AS_ROOT)
+    findings = check_hub(settings)
     for finding in findings:
         out.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
     if findings:

@@ -9,6 +9,7 @@ from pathlib import Path
 from autograder.base.file_owner import get_owner_name
 from autograder.base.folder_readers import get_group_name
 from autograder.hub.finding import Finding, format_command
+from autograder.hub.login_checks import check_logins
 from autograder.hub.owner_checks import check_course_owner
 from autograder.hub.settings import HUB_FILE, Hub
 
@@ -31,6 +32,7 @@ def check_accounts(hub: Hub) -> Iterator[Finding]:
     for name in hub.users:
         if name in accounts:
             yield from _check_home(accounts[name])
+    yield from check_logins(hub, accounts)
     yield from _check_exchange_user(hub, accounts)
     for course in hub.courses:
         yield from check_course_owner(hub, course, accounts)
@@ -41,7 +43,7 @@ def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:
     if user.pw_uid == 0:
         yield Finding("root can't be a user of the hub", f"remove root from {HUB_FILE}")
     elif not home.is_dir():
-        yield _describe_missing_home(user, home)
+        yield _find_missing_home(user, home)
     elif home.stat().st_uid != user.pw_uid:
         yield Finding(
             f"{home}, the home of {user.pw_name}, belongs to {get_owner_name(home)}",
@@ -58,8 +60,8 @@ def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:
         )
 
 
-def _describe_missing_home(user: pwd.struct_passwd, home: Path) -> Finding:
-    """Describe it. It doesn't block: only this user's server can't start, and PAM may make the home at a login."""
+def _find_missing_home(user: pwd.struct_passwd, home: Path) -> Finding:
+    """Return a warning: only this user's server can't start, and PAM may make the home when they log in."""
     made = home if home.name == user.pw_name else Path("/home", user.pw_name)
     commands = [format_command("install", "-d", "-o", user.pw_name, "-g", get_group_name(user), "-m", 700, made)]
     if made != home:  # as /nonexistent

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 from autograder.base.errors import GradlabError
 from autograder.base.file_owner import get_owner_name, has_account
 from autograder.base.folder_readers import describe_readers
+from autograder.base.text import join_names
 from autograder.hub.course_connection import format_lines, read_exchange
+from autograder.hub.exchange_folder import RESERVE_BYTES
 from autograder.hub.finding import Finding, format_command
-from autograder.hub.gradebook_check import find_lost_gradebook
+from autograder.hub.gradebook_check import find_lost_gradebook, find_term_problem
 from autograder.hub.owner_process import explain_closed_python
 from autograder.hub.settings import HUB_FILE, Hub, HubCourse
 
@@ -23,11 +26,39 @@ def check_courses(hub: Hub) -> Iterator[Finding]:
                 format_command("chmod", "700", course.folder),
                 blocks=not hub.is_demo,
             )
+        if hub.lti is None:
+            yield from _check_roles(course)
+        yield from _check_space(course)
         if not hub.is_demo:
             yield from _check_owners(course)
         # Otherwise, a check of the accounts or of the programs says so.
         if has_account(course.folder) and (hub.is_demo or not explain_closed_python()):
             yield from _check_configuration(course)
+
+
+def _check_roles(course: HubCourse) -> Iterator[Finding]:
+    """Check that no student can read hidden checks and give marks. It's only a warning: a teacher may try things."""
+    for role, others in (("teacher", course.teachers), ("assistant", course.assistants)):
+        if both := sorted({*course.students} & {*others}):
+            yield Finding(
+                f"students of {course.name} who are also {role}s, so they can read hidden checks or give themselves "
+                f"marks: {join_names(both)}",
+                f"remove each from {course.roster_file or 'students'} or from {role}s in {HUB_FILE}; to see what "
+                "students see, they need a second account",
+                blocks=False,
+            )
+
+
+def _check_space(course: HubCourse) -> Iterator[Finding]:
+    """Check that the disks have room: below this, the exchange refuses submissions, and soon no mark can be saved."""
+    exchange = next(each for each in (course.exchange, *course.exchange.parents) if each.exists())
+    for folder, use in ((exchange, "submissions"), (course.folder, "marks")):
+        if (free := shutil.disk_usage(folder).free) < RESERVE_BYTES:
+            yield Finding(
+                f"the disk with {folder} has only {free / 1e9:.1f} GB free for {use} of {course.name}",
+                "free some space: at least 1 GB, and 0.3 GB for each student and term",
+                blocks=False,
+            )
 
 
 def _check_owners(course: HubCourse) -> Iterator[Finding]:
@@ -51,6 +82,8 @@ def _check_configuration(course: HubCourse) -> Iterator[Finding]:
     except GradlabError as error:
         yield Finding(error.problem, error.fix)
         return
+    if problem := find_term_problem(course.folder):
+        yield Finding(problem, "correct it: until then, the course's watch marks nothing", blocks=False)
     if exchange.course_name != course.name:
         yield Finding(
             f"{config} calls the course {exchange.course_name!r}, and {HUB_FILE} calls it {course.name!r}",

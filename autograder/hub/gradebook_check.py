@@ -1,7 +1,8 @@
-"""Notices a gradebook that was lost while results stayed, as after a restore without it.
+"""Notices a gradebook that was lost while results stayed, as after a restore without it; and a broken term.toml.
 
-The gradebook's path is in Python of the course's user, and root opens no database that someone else can replace. So
-a process of that user looks at it: `python -m autograder.hub.gradebook_check COURSE`.
+The gradebook's path is in Python of the course's user, and root opens no file that someone else can replace. So a
+process of that user looks at them: `python -m autograder.hub.gradebook_check COURSE` and
+`python -m autograder.hub.gradebook_check COURSE term`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from sqlalchemy import make_url
 from autograder.base.errors import GradlabError
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.hub.owner_process import run_as_owner
+from autograder.model.term import TERM_FILE, read_term
 
 
 def find_lost_gradebook(course: Path) -> Path | None:
@@ -31,6 +33,24 @@ def find_lost_gradebook(course: Path) -> Path | None:
             fix="correct nbgrader_config.py, or the gradebook",
         )
     return Path(process.stdout.strip()) if process.stdout.strip() else None
+
+
+def find_term_problem(course: Path) -> str:
+    """Find what is wrong with the course's term.toml; empty if nothing is."""
+    if not (course / TERM_FILE).exists():
+        return ""
+    process = run_as_owner(course, "-P", "-m", "autograder.hub.gradebook_check", str(course), "term")
+    return (process.stderr if process.returncode else process.stdout).strip()[-500:]
+
+
+def _describe_term(course: Path) -> str:
+    try:
+        read_term(course)
+    except GradlabError as error:
+        return str(error).partition("\n    fix: ")[0]  # with the line, if it has one
+    except OSError as error:
+        return f"{course / TERM_FILE} can't be read: {error.strerror}"
+    return ""
 
 
 def _find_lost(course: Path) -> Path | None:
@@ -58,8 +78,9 @@ def _has_marks(gradebook: Path) -> bool:
 
 
 def main() -> None:
-    """Print the path of a lost gradebook, or nothing."""
-    print(_find_lost(Path(sys.argv[1])) or "")
+    """Print the path of a lost gradebook, or a problem of term.toml, or nothing."""
+    course = Path(sys.argv[1])
+    print(_describe_term(course) if sys.argv[2:] == ["term"] else _find_lost(course) or "")
 
 
 if __name__ == "__main__":

@@ -23,38 +23,39 @@ class HubMembers:
     """Of the hub's API."""
     token: str
 
-    def remove_others(self, wanted: Mapping[str, Sequence[str]]) -> list[str]:
+    def remove_others(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         """Remove from these groups who isn't wanted there. Users who are in none of them any more lose their server.
 
         Args:
             wanted: The members, by group.
 
         Returns:
-            Who was removed.
+            Who was removed, by group; groups without a change aren't there.
         """
         named = {name for names in wanted.values() for name in names}
-        removed: set[str] = set()
+        removed: dict[str, list[str]] = {}
         for group, names in wanted.items():
             gone = self._list_members(group) - set(names)
+            if gone:
+                removed[group] = sorted(gone)
             for name in sorted(gone - named):
                 if not self._ask("GET", f"users/{quote(name)}")["admin"]:
                     self._ask("DELETE", f"users/{quote(name)}")  # with their server and tokens
                     gone.remove(name)
-                removed.add(name)
             if gone:
                 self._ask("DELETE", f"groups/{quote(group)}/users", {"users": sorted(gone)})
-        return sorted(removed)
+        return removed
 
-    def add_missing(self, wanted: Mapping[str, Sequence[str]]) -> list[str]:
+    def add_missing(self, wanted: Mapping[str, Sequence[str]]) -> dict[str, list[str]]:
         """Add to these groups who is missing, as a user of the hub first.
 
         Args:
             wanted: The members, by group.
 
         Returns:
-            Who was added.
+            Who was added, by group; groups without a change aren't there.
         """
-        added: set[str] = set()
+        added: dict[str, list[str]] = {}
         for group, names in wanted.items():
             new = sorted(set(names) - self._list_members(group))
             for name in new:
@@ -62,8 +63,8 @@ class HubMembers:
                     self._ask("POST", f"users/{quote(name)}")
             if new:
                 self._ask("POST", f"groups/{quote(group)}/users", {"users": new})
-            added.update(new)
-        return sorted(added)
+                added[group] = new
+        return added
 
     def _list_members(self, group: str) -> set[str]:
         return set(self._ask("GET", f"groups/{quote(group)}")["users"])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,8 +19,9 @@ from autograder.base.stop_request import StopRequest
 from autograder.hub.account_checks import check_accounts
 from autograder.hub.course_people import write_people
 from autograder.hub.group_members import list_members
+from autograder.hub.groups import list_roles
 from autograder.hub.hub_members import HubMembers, connect_members
-from autograder.hub.settings import read_settings
+from autograder.hub.settings import Hub, read_settings
 from autograder.lms.people import Person
 
 LOOK_SECONDS = 2.0
@@ -47,10 +48,8 @@ class RosterUpdate:
             # Before anyone is removed: a misspelt name would stop the server of the student whom it replaces.
             if blocking := next((each for each in check_accounts(hub) if each.blocks), None):
                 raise GradlabError(blocking.problem, fix=blocking.cure)
-            if removed := self.members.remove_others(groups):
-                _record("removed", removed)
-            if added := self.members.add_missing(groups):
-                _record("added", added)
+            _record("removed", hub, self.members.remove_others(groups))
+            _record("added", hub, self.members.add_missing(groups))
             self._groups = groups
         for course in hub.courses:
             if course.roster and course.roster != self._people.get(course.name):
@@ -58,9 +57,19 @@ class RosterUpdate:
                 self._people[course.name] = course.roster
 
 
-def _record(event: str, names: Sequence[str]) -> None:
-    log.info("%s %s", event, ", ".join(names))
-    record_event(event, users=", ".join(names))
+def _record(event: str, hub: Hub, changed: Mapping[str, Sequence[str]]) -> None:
+    """Say who was added to, or removed from, the groups of the courses.
+
+    Args:
+        event: What happened to them.
+        hub: Whose courses they are.
+        changed: Their names, by group.
+    """
+    for course in hub.courses:
+        for role, group in list_roles(course.name).items():
+            if names := ", ".join(changed.get(group, ())):
+                log.info("%s %s: %s of %s", event, names, role, course.name)
+                record_event(event, users=names, course=course.name, role=role)
 
 
 def run_service(update: RosterUpdate, stop: StopRequest) -> None:

@@ -109,7 +109,22 @@ def _find_columns(path: Path, systems: Sequence[LearningSystem], heads: list[str
             f"{path}, line 1: no column identifies a student; the columns are {', '.join(heads)}",
             fix="name a column id, or email",
         )
+    _refuse_misnamed_id(path, heads, columns)
     return columns
+
+
+def _refuse_misnamed_id(path: Path, heads: list[str], columns: Mapping[str, int]) -> None:
+    """Raise GradlabError if ids would be made of email addresses, and a column that means nothing may have the ids.
+
+    A column with names is a sign of an export: some have no ids, and further columns about the course.
+    """
+    unknown = [head for number, head in enumerate(heads) if number not in columns.values() and head]
+    if unknown and not columns.keys() & {"id", "name", "first_name", "last_name"}:
+        known = ", ".join(f"{heads[number]} as {name}" for name, number in columns.items())
+        raise GradlabError(
+            f"{path}, line 1: no column has the students' ids: {known} was read, and {', '.join(unknown)} wasn't",
+            fix="name the column with the ids id; or remove the others, so each id is what the address has before @",
+        )
 
 
 def _parse_person(path: Path, line: int, fields: dict[str, str]) -> Person:

@@ -1,15 +1,21 @@
 """What gradlab hub check finds on a machine without accounts."""
 
 import contextlib
+import pwd
+import shutil
 import socket
 import sqlite3
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from autograder.base.folder_readers import describe_readers
-from autograder.hub import checks
+from autograder.cli import hub as cli
+from autograder.cli.app import app
+from autograder.hub import checks, course_checks, login_checks
 from autograder.hub.checks import check_hub
+from autograder.hub.login_checks import check_logins
 from autograder.hub.settings import read_settings
 
 
@@ -136,6 +142,70 @@ def test_a_proxy_that_hub_toml_names_and_does_not_exist_is_found(folder: Path, t
     (folder / "nonsense").touch()
     replace_line(folder, "proxy", '"nonsense"')
     assert "nonsense" not in list_problems(folder), "it's relative to hub.toml"
+
+
+@pytest.mark.usefixtures("equipped")
+def test_a_student_who_is_also_a_teacher_is_a_warning(folder: Path) -> None:
+    path = folder / "hub.toml"
+    path.write_text(
+        path.read_text().replace('teachers = ["prof"]', 'teachers = ["prof", "ana"]\nassistants = ["ben"]', 1)
+    )
+    found = [each for each in check_hub(read_settings(path)) if "give themselves marks" in each.problem]
+    assert [each.problem.rpartition(": ")[2] for each in found] == ["ana", "ben"]
+    assert "students of physics who are also teachers" in found[0].problem and "also assistants" in found[1].problem
+    assert not any(each.blocks for each in found)
+
+
+@pytest.mark.usefixtures("equipped")
+def test_a_term_toml_that_cannot_be_read_is_a_warning(folder: Path) -> None:
+    path = folder.parent / "physics" / "term.toml"
+    path.write_text("[[extension]\n")
+    (found,) = check_hub(read_settings(folder / "hub.toml"))
+    assert f"{path}:1: this can't be read" in found.problem and not found.blocks
+    path.write_text("")
+    assert list_problems(folder) == ""
+
+
+@pytest.mark.usefixtures("equipped")
+def test_a_full_disk_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = shutil.disk_usage(folder)
+    monkeypatch.setattr(course_checks.shutil, "disk_usage", lambda path: usage._replace(free=400_000_000))
+    problems = list_problems(folder)
+    assert f"the disk with {folder} has only 0.4 GB free for submissions of physics FIX free some space" in problems
+    assert f"the disk with {folder.parent / 'chemistry'} has only 0.4 GB free for marks of chemistry" in problems
+
+
+@pytest.mark.usefixtures("equipped")
+def test_accounts_that_cannot_log_in_are_warnings(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end_demo(folder)
+    hub, accounts = read_settings(folder / "hub.toml"), {"ben": pwd.getpwuid(0)}
+    lines = ["ana:!:1:0:99999:7:::", "ben:$6$salt$hash:1:0:99999:7:::", "prof:!$6$salt$hash:1:0:99999:7::1:", "x:!"]
+    (tmp_path / "shadow").write_text("\n".join(lines))
+    monkeypatch.setattr(login_checks, "SHADOW", tmp_path / "shadow")
+    found = {each.problem: each.cure for each in check_logins(hub, accounts)}
+    assert found == {
+        "accounts without a password, so they can't log in: ana": "passwd ana",
+        "accounts with a locked password, so they can't log in: prof": "usermod --unlock prof",
+        "accounts expired, so they can't log in: prof": "usermod --expiredate '' prof",
+    }
+    (folder / "jupyterhub_config.py").write_text("c.JupyterHub.authenticator_class = 'github'\n")
+    assert list(check_logins(hub, accounts)) == [], "passwords of this machine don't matter"
+
+
+def test_a_hub_with_accounts_is_checked_by_root_only(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    end_demo(folder)
+    monkeypatch.setattr(cli.os, "geteuid", lambda: 1000)
+    result = CliRunner().invoke(app, ["hub", "check", "--folder", str(folder)])
+    assert "checked by root only" in str(result.exception) and "sudo" in str(result.exception)
+
+
+def test_check_has_its_own_help_page() -> None:
+    for arguments in (["hub", "check", "--help"], ["hub", "--help", "check"]):
+        page = CliRunner().invoke(app, arguments).output
+        assert "gradlab hub check" in page.replace("root hub check", "gradlab hub check") and "--students" not in page
+    assert "--students" in CliRunner().invoke(app, ["hub", "--help"]).output
 
 
 @pytest.mark.usefixtures("equipped")

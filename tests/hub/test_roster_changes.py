@@ -80,6 +80,7 @@ def test_a_changed_roster_takes_effect(hub: RunningHub) -> None:
     assert "ben" in read_names(hub), "marks are kept"
     events = [json.loads(line) for line in (hub.folder / "log" / "roster" / "events.jsonl").read_text().splitlines()]
     assert [(each["event"], each["users"]) for each in events][-2:] == [("removed", "ben"), ("added", "cleo")]
+    assert {(each["course"], each["role"]) for each in events[-2:]} == {(COURSE, "students")}
 
     hub.process.kill()
     hub.process.wait()

@@ -40,11 +40,21 @@ def test_each_systems_export_is_read(tmp_path: Path) -> None:
     assert ada == ADA.model_copy(update={"email": ""}) and (grace.id, grace.lms_id) == ("grace", "72")
 
 
+def test_an_address_is_an_id_if_a_file_has_names_or_nothing_else(tmp_path: Path) -> None:
+    for head, row in (("Email address", ""), ("Name,Email,Group", "Ada Lovelace,")):
+        (person,) = read(tmp_path, f"{head}\n{row}ada@example.org\n")
+        assert person.id == "ada"
+
+
 @pytest.mark.parametrize(
     "text, words",
     [
         ("", "is empty"),
         ("name,points\nAda,3\n", "line 1: no column identifies a student; the columns are name, points"),
+        (
+            "foo,email\nada,x@example.org\n",
+            "line 1: no column has the students' ids: email as email was read, and foo wasn't",
+        ),
         ("id,email\nada,x\n,\nada,y\n", "line 4: 'ada' is listed twice"),
         ("id,first_name\n,Ada\n", "line 2: this row has no id"),
         ("id\n../ada\n", r"line 2: '../ada' can't be an id"),

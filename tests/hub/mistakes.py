@@ -1,0 +1,110 @@
+"""Mistakes of an administrator, each planted in a hub that was in order, and the words by which a check names it."""
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+from tests.hub.department import Department
+
+
+def plant_readable_course(place: Department) -> None:
+    place.course.chmod(0o755)
+
+
+def plant_readable_home(place: Department) -> None:
+    Path("/home", place.names["ana"]).chmod(0o755)
+
+
+def plant_readable_database(place: Department) -> None:
+    (place.hub / "jupyterhub.sqlite").touch()
+    (place.hub / "jupyterhub.sqlite").chmod(0o644)
+
+
+def plant_writable_hub(place: Department) -> None:
+    place.hub.chmod(0o777)
+
+
+def plant_open_exchange(place: Department) -> None:
+    (place.hub / "exchange" / "gradlab").mkdir(parents=True)
+    (place.hub / "exchange" / "gradlab").chmod(0o755)
+
+
+def plant_shared_group(place: Department) -> None:
+    subprocess.run(["usermod", "--gid", place.names["grader"], place.names["ana"]], check=True)
+
+
+def plant_listed_member(place: Department) -> None:
+    subprocess.run(["usermod", "-aG", place.names["grader"], place.names["ana"]], check=True)
+
+
+def plant_locked_password(place: Department) -> None:
+    subprocess.run(["usermod", "--lock", place.names["ana"]], check=True)
+
+
+def plant_expired_account(place: Department) -> None:
+    subprocess.run(["usermod", "--expiredate", "1", place.names["ana"]], check=True)
+
+
+def plant_closed_shell(place: Department) -> None:
+    subprocess.run(["usermod", "--shell", "/usr/sbin/nologin", place.names["ana"]], check=True)
+
+
+def plant_missing_home(place: Department) -> None:
+    shutil.rmtree(Path("/home", place.names["prof"]))
+
+
+def plant_missing_account(place: Department) -> None:
+    subprocess.run(["userdel", "--remove", place.names["prof"]], check=True, capture_output=True)
+
+
+def plant_missing_exchange_user(place: Department) -> None:
+    subprocess.run(["userdel", "--remove", place.names["exchange"]], check=True, capture_output=True)
+
+
+def plant_readable_roster(place: Department) -> None:
+    (place.hub / "roster.csv").write_text(f"id,email\n{place.names['ana']},ana@example.edu\n")
+    (place.hub / "roster.csv").chmod(0o644)
+    path = place.hub / "hub.toml"
+    path.write_text(path.read_text().replace(f'students = ["{place.names["ana"]}"]', 'students = "roster.csv"'))
+
+
+def plant_home_of_another(place: Department) -> None:
+    shutil.chown(Path("/home", place.names["ana"]), place.names["prof"])
+
+
+def plant_gradebook_of_root(place: Department) -> None:
+    (place.course / "gradebook.db").touch(mode=0o600)
+
+
+def plant_readable_key(place: Department) -> None:
+    for name in ("tls.pem", "tls.key"):
+        (place.hub / name).touch(mode=0o644)
+    path = place.hub / "hub.toml"
+    path.write_text(path.read_text() + '[tls]\ncertificate = "tls.pem"\nkey = "tls.key"\n')
+
+
+# Together, since each check tries the sandbox as the course's user; but not accounts with the files that they own.
+MISTAKES: dict[str, dict[Callable[[Department], None], str]] = {
+    "files": {
+        plant_readable_course: "everyone on this machine can read",
+        plant_readable_home: "others can enter",
+        plant_readable_database: "jupyterhub.sqlite",
+        plant_writable_hub: "others can write to",
+        plant_open_exchange: "with submissions",
+        plant_readable_roster: "with the students' names and addresses",
+        plant_gradebook_of_root: "gradebook.db (root)",
+        plant_readable_key: "tls.key",
+        plant_listed_member: "can read the submissions of gradlab",
+        plant_missing_home: "doesn't exist",
+    },
+    "accounts": {
+        plant_home_of_another: "belongs to",
+        plant_missing_account: "there is no system user for",
+        plant_missing_exchange_user: "as which the exchange runs",
+        plant_shared_group: "can read the submissions of gradlab",
+        plant_locked_password: "with a locked password",
+        plant_expired_account: "expired, so they can't log in",
+        plant_closed_shell: "whose shell allows no login",
+    },
+}
