@@ -149,11 +149,11 @@ with check(
     "raises", "heads that don't divide the features raise a ValueError", hint="What does // do with the remainder?"
 ):
     refused.assert_results(split_heads, "", "more heads than features", "twice as many", "no position")
+    refused.assert_arguments(split_heads)
 with check("empty", "no samples, no positions", guard=True):
     arguments.assert_results(split_heads, "no sample", "no position")
 with check("keeps_input", "x keeps its shape and values", guard=True):
     arguments.assert_arguments(split_heads)
-    refused.assert_arguments(split_heads)
 
 
 # %% right "view of a contiguous copy, then permute"

@@ -174,10 +174,10 @@ with check(
 ):
     arguments.assert_results(windows, "k = n", "one window and a rest", "k = 1")
     refused.assert_results(windows, "", "much longer", "no element", "no row")
+    refused.assert_arguments(windows)
 with check("empty", "an empty batch, and x keeps its values", guard=True):
     arguments.assert_results(windows, "no row")
     arguments.assert_arguments(windows)
-    refused.assert_arguments(windows)
 
 
 # %% right "PyTorch has a method for it"

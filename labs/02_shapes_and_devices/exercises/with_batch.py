@@ -191,6 +191,7 @@ with check(
     "raises", "any other number of dimensions raises a ValueError", hint="What happens to x[None] if x is a batch?"
 ):
     refused.assert_results(with_batch, "", "one of one", "two too many", "two too few", "none at all")
+    refused.assert_arguments(with_batch)
 with check("empty", "an empty batch, and an empty sample", guard=True):
     arguments.assert_results(with_batch, "empty batch", "empty sample")
 with check(
@@ -211,7 +212,6 @@ with check(
     "keeps_input", "x keeps its shape and its values", guard=True, hint="Is there an in-place operation in your code?"
 ):
     arguments.assert_arguments(with_batch)
-    refused.assert_arguments(with_batch)
 
 
 # %% right "indices instead of squeeze"
