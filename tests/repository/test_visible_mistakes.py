@@ -5,7 +5,13 @@ import pytest
 from autograder.model.course import Lab
 
 MISTAKES = [
+    ("01_tensors", "slots", "every tensor begins at slot 0"),
+    ("01_tensors", "slots", "a tensor has rows and columns"),
     ("02_shapes_and_devices", "with_batch", "squeeze at the end in any case"),
+    ("05_inplace", "clamp_params_", "new memory under .data"),
+    ("05_inplace", "replace_rows", "a detached clone is safe to write to"),
+    ("05_inplace", "replace_rows", "new numbers are numbers"),
+    ("05_inplace", "scale_by_average", "new memory under .data is in place"),
     ("06_training", "train_accumulated", "the mean over a window is its losses divided by every"),
     ("06_training", "train_accumulated", "every batch of a window counts the same"),
     ("06_training", "train_accumulated", "what doesn't fill a window is left out"),

@@ -17,10 +17,10 @@ def slots(t: Tensor) -> list[int]:
 
 
 # %% promises
-# List the storage slot -> matrix, transpose, slices
+# List the storage slot -> matrix, transpose, part, slices
 # Returns a new flat list -> result_type, expanded, new_list
-# Slots are counted -> dtypes, slices
-# t: any shape -> dimensions, dtypes, zero_dim_empty, expanded
+# Slots are counted -> dtypes, part, slices
+# t: any shape -> part, dimensions, dtypes, zero_dim_empty, expanded
 # It isn't changed -> keeps_input
 
 
@@ -105,12 +105,29 @@ with check(
         [0, 3, 1, 4, 2, 5],
         {"these slots are in storage order, not in the order of t's elements": [0, 1, 2, 3, 4, 5]},
     )
+with check(
+    "part",
+    "the slots of part of a tensor of three dimensions",
+    hint=(
+        "Which slot is the part's first element in? And how many dimensions can your code handle?",
+        "Begin with a list that holds only t.storage_offset(). Then replace it once for each dimension of t.",
+    ),
+):
+    t = torch.arange(100, 124).reshape(2, 3, 4)[:, 1:, ::2]
+    explain(
+        slots(t),
+        [4, 6, 8, 10, 16, 18, 20, 22],
+        {
+            "the storage offset is missing: a view needn't begin in slot 0": [0, 2, 4, 6, 12, 14, 16, 18],
+            "your code handles only the first two dimensions": [4, 8, 16, 20],
+        },
+    )
 
 # %% hidden checks
 with check(
     "slices",
     "slices with an offset and steps",
-    weight=3,
+    weight=2,
     required=True,
     hint="Where does the view start in the storage? What are its strides?",
 ):
@@ -194,7 +211,7 @@ def slots(t):
     )
 
 
-# %% wrong "every tensor begins at slot 0" fails=slices,dimensions,dtypes,zero_dim_empty,expanded
+# %% wrong "every tensor begins at slot 0" fails=part,slices,dimensions,dtypes,zero_dim_empty,expanded
 def slots(t):
     found = [0]
     for size, stride in zip(t.shape, t.stride()):
@@ -202,12 +219,19 @@ def slots(t):
     return found
 
 
-# %% wrong "elements follow each other in memory" fails=transpose,slices,dimensions,dtypes,expanded
+# %% wrong "a tensor has rows and columns" fails=part,slices,dimensions,dtypes,zero_dim_empty,expanded raises=IndexError
+def slots(t):
+    rows, columns = t.shape[:2] if t.dim() > 1 else (1, t.shape[0])
+    down, across = t.stride()[:2] if t.dim() > 1 else (0, t.stride(0))
+    return [t.storage_offset() + i * down + j * across for i in range(rows) for j in range(columns)]
+
+
+# %% wrong "elements follow each other in memory" fails=transpose,part,slices,dimensions,dtypes,expanded
 def slots(t):
     return list(range(t.storage_offset(), t.storage_offset() + t.numel()))
 
 
-# %% wrong "the first index moves fastest" fails=matrix,transpose,slices,dimensions,dtypes,expanded
+# %% wrong "the first index moves fastest" fails=matrix,transpose,part,slices,dimensions,dtypes,expanded
 def slots(t):
     found = [t.storage_offset()]
     for size, stride in zip(t.shape, t.stride()):

@@ -23,7 +23,7 @@ def clamp_params_(params: list[Tensor], limit: float) -> int:
 
 
 # %% promises
-# Clamp each parameter -> example, other_cases, optimizer, nan_stays, keeps_grad_mode
+# Clamp each parameter -> example, own_memory, other_cases, optimizer, nan_stays, keeps_grad_mode
 # Returns how many -> example, other_cases, nan_stays, keeps_grad_mode
 # params holds different -> other_cases, optimizer
 # An element counts -> example, other_cases
@@ -118,6 +118,25 @@ with check(
             "this counts the tensors that changed, not the elements": 1,
         },
     )
+with check(
+    "own_memory",
+    "another name for a parameter's memory sees the clamped numbers",
+    weight=2,
+    hint=(
+        "Does your code write into the memory that the parameter has, or give it other memory?",
+        "After p.data = new, p is the same tensor, but its numbers are elsewhere. p.clamp_(...) writes where they are.",
+    ),
+):
+    t = torch.tensor([4.0, -0.5, -3.0], requires_grad=True)
+    held, old, want = t.detach(), t.detach().clone(), torch.tensor([2.0, -0.5, -2.0])
+    clamp_params_([t], 2.0)
+    assert_close(t.detach(), want, name="the parameter")
+    explain(
+        held,
+        want,
+        {"the clamped numbers are in new memory: assigning to p.data isn't a write into p's own": old},
+        name="the memory that the parameter had before",
+    )
 
 
 # %% hidden checks
@@ -153,7 +172,6 @@ with check(
 with check(
     "optimizer",
     "an optimizer that holds the parameters continues from the clamped values",
-    weight=3,
     hint="Does the list hold the same tensors as before, in the same memory?",
 ):
     t = [torch.tensor([4.0, -0.5], requires_grad=True), torch.tensor([[-9.0]], requires_grad=True)]
@@ -224,12 +242,20 @@ def clamp_params_(params, limit):
     return sum(int(((p != b) & ~b.isnan()).sum()) for p, b in zip(params, before))
 
 
-# %% wrong "new memory under .data" fails=optimizer
+# %% wrong "new memory under .data" fails=own_memory,optimizer
 def clamp_params_(params, limit):
     changed = 0
     for p in params:
         changed += int((p.abs() > limit).sum())
         p.data = p.data.clamp(-limit, limit)
+    return changed
+
+
+# %% wrong "a parameter owns its whole storage" fails=optimizer
+def clamp_params_(params, limit):
+    changed = sum(int((p.abs() > limit).sum()) for p in params)
+    for p in params:
+        torch.empty(0, dtype=p.dtype).set_(p.untyped_storage()).clamp_(-limit, limit)
     return changed
 
 

@@ -34,9 +34,9 @@ def replace_rows(h: Tensor, rows: Tensor, new: Tensor) -> Tensor:
 
 # %% promises
 # A copy of h in which -> example, leaf, other_cases
-# h is (n, d), new -> example, other_cases, gradient
-# The result is -> gradient, nan, saved_result
-# A replaced row -> nan, gradient
+# h is (n, d), new -> example, leaf, other_cases, gradient
+# The result is -> leaf, gradient, nan, saved_result
+# A replaced row -> leaf, nan, gradient
 # The result has its -> keeps_input
 # h, rows, new and -> keeps_input, saved_result
 # n and d are -> example, other_cases, gradient
@@ -116,16 +116,30 @@ with check(
     )
 with check(
     "leaf",
-    "h is a leaf that requires grad",
+    "h and new are leaves that require grad, and get their gradients",
+    weight=2,
     hint=(
-        "May a leaf be written to?",
+        "May a leaf be written to? And which of your calls would cut h or new off from the result?",
         "h.clone() isn't a leaf, keeps the history, and has its own memory. Write to it, and return it.",
     ),
 ):
     t = torch.tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
-    want = torch.tensor([[1.0, 2.0], [9.0, 9.0]])
-    got = replace_rows(t, torch.tensor([1]), torch.tensor([[9.0, 9.0]]))
-    assert_close(got.detach(), want)
+    t_new = torch.tensor([[9.0, 8.0]], requires_grad=True)
+    upstream = torch.tensor([[0.5, 2.0], [3.0, 5.0]])
+    want, want_new = torch.tensor([[0.5, 2.0], [0.0, 0.0]]), torch.tensor([[3.0, 5.0]])
+    got = replace_rows(t, torch.tensor([1]), t_new)
+    assert_close(got.detach(), torch.tensor([[1.0, 2.0], [9.0, 8.0]]))
+    assert got.requires_grad, "your result doesn't require grad"
+    explain(
+        torch.autograd.grad(got, (t, t_new), upstream, allow_unused=True),
+        (want, want_new),
+        {
+            "h was cut off: a detached tensor has no history, and neither has its clone": (None, want_new),
+            "new was cut off": (want, None),
+            "the write wasn't recorded: h gets the gradient of rows that are gone, and new gets none": (upstream, None),
+        },
+        name="the gradients of h and new",
+    )
 
 # %% hidden checks
 with check(
@@ -142,7 +156,7 @@ with check(
 with check(
     "gradient",
     "the gradients for h and for new",
-    weight=4,
+    weight=3,
     required=True,
     hint="Is your write recorded? What does a replaced row of h still contribute?",
 ):
@@ -248,21 +262,21 @@ def replace_rows(h, rows, new):
     return torch.index_put(h, (rows,), new)
 
 
-# %% wrong "a detached clone is safe to write to" fails=gradient,nan,saved_result,keeps_input
+# %% wrong "a detached clone is safe to write to" fails=leaf,gradient,nan,saved_result,keeps_input
 def replace_rows(h, rows, new):
     result = h.detach().clone()
     result[rows] = new
     return result
 
 
-# %% wrong "the write to the clone goes by .data" fails=gradient,nan,saved_result
+# %% wrong "the write to the clone goes by .data" fails=leaf,gradient,nan,saved_result
 def replace_rows(h, rows, new):
     result = h.clone()
     result.data[rows] = new.data
     return result
 
 
-# %% wrong "new numbers are numbers" fails=gradient,nan,saved_result
+# %% wrong "new numbers are numbers" fails=leaf,gradient,nan,saved_result
 def replace_rows(h, rows, new):
     result = h.clone()
     result[rows] = new.detach()

@@ -25,9 +25,9 @@ def scale_by_average(x: Tensor, average: Tensor, rate: float) -> Tensor:
 
 
 # %% promises
-# Move average toward -> example, other_cases, float64, two_calls, aliases
+# Move average toward -> example, own_memory, other_cases, float64, two_calls, aliases
 # x is (n, d), and -> other_cases, float64, two_calls, constant_average
-# average becomes -> other_cases, float64, two_calls, constant_average, aliases
+# average becomes -> own_memory, other_cases, float64, two_calls, constant_average, aliases
 # The result is a new -> constant_average, two_calls, keeps_input
 # Several calls with -> two_calls
 # The gradient of each -> two_calls
@@ -106,6 +106,28 @@ with check(
     got = scale_by_average(t, t_average, 0.5)
     assert_close(t_average, torch.tensor([1.5, 3.0]), name="average")
     explain(got, want, {"this is x divided by the average from before the call": t / torch.tensor([1.0, 2.0])})
+with check(
+    "own_memory",
+    "two calls: another name for the average sees both, and the first result keeps its divisor",
+    weight=2,
+    hint=(
+        "Which memory does the second call write to? Who else uses it: the caller, or the division of the first call?",
+        "Move average with in-place methods, not by average.data = ... Divide by a tensor that nothing writes to.",
+    ),
+):
+    t, t_average = torch.tensor([[4.0, -1.0]]), torch.tensor([2.0, 3.0])
+    held, old = t_average[:], t_average.clone()
+    first, second = torch.tensor([3.0, 2.0]), torch.tensor([1.5, 1.0])
+    got = scale_by_average(t, t_average, 0.5)
+    scale_by_average(torch.zeros(1, 2), t_average, 0.5)
+    assert_close(t_average, second, name="average")
+    explain(
+        held,
+        second,
+        {"the new numbers are in new memory: assigning to average.data isn't a write into average's own": old},
+        name="the memory that average had before",
+    )
+    assert_close(got, t / first)
 
 # %% hidden checks
 with check(
@@ -125,7 +147,7 @@ with check("float64", "float64, to full precision", hint="Which of your tensors 
 with check(
     "two_calls",
     "two calls before backward give both gradients",
-    weight=5,
+    weight=4,
     required=True,
     hint="What does the division keep, and what writes to it in the second call? Is that write counted?",
 ):
@@ -165,8 +187,7 @@ with check(
     arguments.assert_gradients(scale_by_average)
 with check(
     "aliases",
-    "another name for the average's memory sees the new average",
-    weight=2,
+    "another name for the average's memory sees the new average, whatever its strides",
     hint="Which of your lines gives average new memory instead of writing into its own?",
 ):
     t, t_average = torch.tensor([[1.0, -2.0], [3.0, 6.0]]), torch.tensor([1.0, 2.0])
@@ -208,13 +229,20 @@ def scale_by_average(x, average, rate):
     return x * factor
 
 
+# %% wrong "no_grad is all that a buffer needs" fails=two_calls raises=RuntimeError
+def scale_by_average(x, average, rate):
+    with torch.no_grad():
+        average.lerp_(x.abs().mean(0), rate)
+    return x / average
+
+
 # %% wrong ".data makes the error go away" fails=two_calls
 def scale_by_average(x, average, rate):
     average.data.lerp_(x.data.abs().mean(0), rate)
     return x / average
 
 
-# %% wrong "divide first, then move" fails=example,other_cases,float64,two_calls,constant_average,aliases,keeps_input
+# %% wrong "divide first, then move" fails=example,own_memory,other_cases,float64,two_calls,constant_average,aliases,keeps_input
 def scale_by_average(x, average, rate):
     result = x / average.clone()
     with torch.no_grad():
@@ -222,7 +250,7 @@ def scale_by_average(x, average, rate):
     return result
 
 
-# %% wrong "new memory under .data is in place" fails=aliases
+# %% wrong "new memory under .data is in place" fails=own_memory,aliases
 def scale_by_average(x, average, rate):
     new = (1 - rate) * average + rate * x.detach().abs().mean(0)
     average.data = new
