@@ -170,7 +170,8 @@ with check(
         w = [p.clone().requires_grad_() for p in start.values()]
         for rows in ((0, 1), (2,)):
             losses = [F.cross_entropy(F.linear(F.linear(t[i][0], *w[:2]).tanh(), *w[2:]), t[i][1]) for i in rows]
-            grads = torch.autograd.grad(sum(shares[i] * loss for i, loss in zip(rows, losses, strict=True)), w)
+            weighted = [shares[i] * loss for i, loss in zip(rows, losses, strict=True)]
+            grads = torch.autograd.grad(torch.stack(weighted).sum(), w)
             w = [(p - 0.5 * g).detach().requires_grad_() for p, g in zip(w, grads, strict=True)]
         models.append({name: p.detach() for name, p in zip(start, w, strict=True)})
     got = accumulated(train_accumulated, torch.tanh, start, t, 2, 0.5)
