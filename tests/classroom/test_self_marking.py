@@ -3,11 +3,14 @@
 import html
 import io
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import nbformat
+import psutil
 import pytest
 
 from autograder.authoring.course_folder import build_course, read_course, read_labs
@@ -19,6 +22,8 @@ from autograder.grading.grading_progress import GradingProgress
 from autograder.model.note_sentences import describe_notes
 from autograder.workers.task_grading import ForkServers
 from labkit.mark_file import get_page_path, read_marks
+from tests.classroom.graded_class import be_patient
+from tests.waiting import wait_until
 
 LAB = "01_squares"
 QUESTION = """
@@ -67,6 +72,30 @@ def test_a_damaged_notebook_is_answered_and_the_next_one_is_marked(small_course:
     assert "can't be written" in answers["blocked"]["refused"]
     assert all(answers[name].get("points", 0) == 0 for name in ("unfinished", "deep", "other"))
     assert read_marks(copies["sound"]) and get_page_path(copies["cp1252"]).is_file()
+
+
+@pytest.mark.slow
+def test_the_grader_and_an_endless_cell_end_with_the_notebook_server(small_course: Path, tmp_path: Path) -> None:
+    """Slow: a fork server starts."""
+    be_patient(small_course)
+    (lab,) = read_labs(read_course(small_course))
+    notebook = fill_notebook(lab, {"sum_of_squares": RIGHT})
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("while True:\n    pass"))
+    copy = tmp_path / LAB / f"{LAB}.ipynb"
+    copy.parent.mkdir()
+    nbformat.write(notebook, copy)
+    command = [sys.executable, "-P", "-m", "autograder.cli", "mark", "--serve", "--course", str(small_course)]
+    code = f"import subprocess; subprocess.Popen({command}).wait()"
+    with subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdin is not None and server.stdout is not None
+        server.stdin.write(json.dumps({"notebook": str(copy)}).encode() + b"\n")
+        server.stdin.flush()
+        assert b"while True" in server.stdout.readline()
+        below = psutil.Process(server.pid).children(recursive=True)
+        assert len(below) >= 3, "the grader, its fork server and the student process"
+        server.kill()
+        # Its input stays open, so the grader can't take the end of it for a reason to end.
+        wait_until(lambda: not any(each.is_running() for each in below), "all have ended")
 
 
 def test_each_step_of_a_mark_is_reported_once_under_a_name_that_the_student_knows(
