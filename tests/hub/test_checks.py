@@ -17,6 +17,7 @@ from autograder.hub import checks, course_checks, login_checks
 from autograder.hub.checks import check_hub
 from autograder.hub.login_checks import check_logins
 from autograder.hub.settings import read_settings
+from tests.hub.hub_process import draw_port
 
 
 def end_demo(folder: Path) -> None:
@@ -44,6 +45,9 @@ def equipped(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("equipped")
 def test_a_closed_hub_has_no_findings(folder: Path) -> None:
+    port = draw_port()  # another test's hub may use the usual ones
+    replace_line(folder, "address", f'"http://127.0.0.1:{port}"')
+    replace_line(folder, "internal_port", str(port + 1))
     assert list_problems(folder) == ""
 
 
