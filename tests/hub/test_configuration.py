@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from traitlets.config import Config
 
-from autograder.hub import configure
+from autograder.hub import configure, services
 from autograder.hub.configuration import PASSWORD
 
 
@@ -114,7 +114,7 @@ def test_without_demo_only_the_service_that_reads_the_hubs_file_runs_as_root(
 ) -> None:
     path = folder / "hub.toml"
     path.write_text(path.read_text().replace("demo = true\n", ""))
-    monkeypatch.setattr(Path, "owner", lambda path: "grader")
+    monkeypatch.setattr(services, "get_owner_name", lambda path: "grader")
     config = read_configuration(folder)
     users = {service["name"]: service.get("user") for service in config.JupyterHub.services}
     assert [name for name, user in users.items() if user is None] == ["roster"]
