@@ -79,7 +79,7 @@ def test_a_lab_is_done_once_nothing_in_it_can_change(student: LabServer, page: P
 
     page.keyboard.press("Control+Alt+h")
     home = page.locator(".gradlab-Home")
-    expect(home).to_contain_text(f"It gets you {MILESTONE}. After lab 2, you'll have one that cubes.")
+    expect(home).to_contain_text(f"Lab 1 gets you {MILESTONE}. After lab 2, you'll have one that cubes.")
     expect(home.get_by_role("listitem").filter(has_text="Lab 1: ")).to_contain_text("done")
     expect(home.get_by_role("button", name="Begin with lab 2")).to_be_visible()
     page.screenshot(path=ARTIFACTS / "course_lab_done_home.png")
