@@ -22,7 +22,7 @@ def test_play_stops_at_the_end_and_starts_again_from_there(open_page: Any) -> No
     expect(play).to_be_focused()
     expect(picture.get_by_role("button", name="next step")).to_have_attribute("aria-disabled", "true")
     play.press("Enter")
-    expect(picture.get_by_role("slider")).to_have_attribute("aria-valuetext", "all")
+    expect(picture.get_by_role("slider")).to_have_attribute("aria-valuetext", "start")
 
 
 def test_steps_follow_the_keyboard_and_the_caption_says_each(open_page: Any, pictures: Mapping[str, Picture]) -> None:
