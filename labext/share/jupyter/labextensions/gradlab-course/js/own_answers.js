@@ -41,7 +41,7 @@ function fill(box, work, actions) {
     text.innerHTML = solution; // the course's own text, rendered by the grader
     model.append(element('strong', 'A model answer'), text);
     model.tabIndex = -1;
-    keepFocus(box, () => box.replaceChildren(model, chooser(work, actions)), box);
+    box.replaceChildren(model, chooser(work, actions));
     model.focus(); // a screen reader reads it, and it begins in view
     model.scrollIntoView({ block: 'nearest' });
   });
