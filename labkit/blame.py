@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from torch.autograd import graph
 
-from labkit.call_snapshots import find_exercise
+from labkit.call_hooks import find_exercise
 from labkit.cause import NOT_WRITTEN, Cause, StopReason
 from labkit.cell_digests import compile_definition
 from labkit.missing_return import is_missing_return

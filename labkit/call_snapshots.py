@@ -1,28 +1,22 @@
 """Snapshots of what a check calls a student's function with, taken before the function can change it.
 
-Only a student's own notebook takes them. For the time of a check, the function's code begins with one more call,
-`record_call()`. The function stays the same object with the same signature, and nothing else runs slower.
+In a student's own notebook, the function itself records its calls, see labkit/call_hooks.py. When grading, the function
+is in another process, so its proxy does. Of drawn inputs, which are all tried with one message, the domain does.
 """
 
 from __future__ import annotations
-import __future__
 
-import ast
 import contextlib
-import functools
-import inspect
-import linecache
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from types import CodeType, FrameType, FunctionType
+from types import CodeType, FrameType
 from typing import Any
 
 import torch
 
 from labkit.value_snapshot import ValueSnapshot
 
-HOOK = "_gradlab_record_call"  # a global name of the notebook while a check runs
 MAX_CALLS = 1_000  # in one check: of more, none is shown
 MAX_DEPTH = 60  # frames between the check and the function
 MAX_TEXT, MAX_CHANGES = 400, 2  # characters of a call, arguments that it changed
@@ -36,6 +30,8 @@ class CallSnapshot:
     line: int
     """The check cell's line that led to the call."""
     arguments: Mapping[str, ValueSnapshot]
+    unnamed: int = 0
+    """How many of them, from the first on, are written without a name."""
 
     def __str__(self) -> str:
         """Write the call out: "f(x=tensor([1., 2.])); after the call, x is tensor([2., 4.])"."""
@@ -45,7 +41,40 @@ class CallSnapshot:
         return text + "".join(f"; after the call, {change}" for change in changes[:MAX_CHANGES])
 
     def _format(self, show: Callable[[ValueSnapshot], str]) -> str:
-        return f"{self.name}({', '.join(f'{name}={show(value)}' for name, value in self.arguments.items())})"
+        texts = [
+            show(value) if place < self.unnamed else f"{name}={show(value)}"
+            for place, (name, value) in enumerate(self.arguments.items())
+        ]
+        return f"{self.name}({', '.join(texts)})"
+
+
+@dataclass(frozen=True)
+class TrialCall:
+    """One of several calls with drawn inputs, which were all made before the first result was compared."""
+
+    name: str
+    line: int
+    """The check cell's line that compares its result."""
+    edge: str
+    """What's special about the input; empty if nothing is."""
+    parameters: Sequence[str]
+    make_arguments: Callable[[], Sequence[Any]]
+    """Draws the arguments again. It's called only if the check fails."""
+    is_direct: bool
+    """Whether the function takes these arguments itself, and not a function of the course that uses it."""
+
+    @property
+    def arguments(self) -> Mapping[str, ValueSnapshot]:
+        return {name: ValueSnapshot(value) for name, value in zip(self.parameters, self.make_arguments(), strict=False)}
+
+    def __str__(self) -> str:
+        """Write the call out: "f(x=tensor([[1., 2.]])), with this kind of input: transposed"."""
+        text = str(CallSnapshot(self.name if self.is_direct else "", self.line, self.arguments))
+        text = text if self.is_direct else f"{self.name}, tried with {text[1:-1]}"
+        return f"{text}, with this kind of input: {self.edge}" if self.edge else text
+
+
+Call = CallSnapshot | TrialCall
 
 
 class _Recording:
@@ -53,7 +82,7 @@ class _Recording:
 
     def __init__(self, cell: str, codes: frozenset[CodeType]) -> None:
         self.cell, self.codes = cell, codes
-        self.calls: list[CallSnapshot] = []
+        self.calls: list[Call] = []
         self.count = 0
 
     def find_line(self, frame: FrameType | None) -> int:
@@ -70,118 +99,51 @@ class _Recording:
 _recordings: list[_Recording] = []
 
 
-def record_call(name: str, *arguments: tuple[str, Any]) -> None:
-    """Record one call. The student's function begins with a call of this while a check runs."""
-    if torch.compiler.is_compiling() or not _recordings:  # torch.compile sees nothing of it
+def record_proxy_call(name: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Record one call of a function in another process. Its proxy calls this, so nothing is asked of that process."""
+    arguments = {f"argument {place}": value for place, value in enumerate(args, 1)}
+    add_call(name, arguments | dict(kwargs), unnamed=len(args))
+
+
+def add_call(name: str, arguments: Mapping[str, Any], unnamed: int = 0) -> None:
+    """Record one call of the function whose frame called this function's caller.
+
+    Args:
+        name: Of the function.
+        arguments: By name.
+        unnamed: How many of them, from the first on, have no name.
+    """
+    if not _recordings:
         return
     recording = _recordings[-1]
     recording.count += 1
     if recording.count > MAX_CALLS:
         recording.calls.clear()
-    elif line := recording.find_line(sys._getframe(1)):
+    elif line := recording.find_line(sys._getframe(2)):
         with torch._C.DisableTorchFunction():  # a mode that counts calls must not see these
-            values = {each: ValueSnapshot(value) for each, value in arguments}
-        recording.calls.append(CallSnapshot(name, line, values))
+            values = {each: ValueSnapshot(value) for each, value in arguments.items()}
+        recording.calls.append(CallSnapshot(name, line, values, unnamed))
+
+
+def record_trial(
+    name: str, edge: str, parameters: Sequence[str], make_arguments: Callable[[], Sequence[Any]], is_direct: bool
+) -> None:
+    """Record that the result of a call with a drawn input is compared next. For the arguments, see TrialCall."""
+    if _recordings and (line := _recordings[-1].find_line(sys._getframe(1))):
+        _recordings[-1].calls.append(TrialCall(name, line, edge, parameters, make_arguments, is_direct))
 
 
 @contextlib.contextmanager
-def record_calls(cell: str, namespace: dict[str, Any]) -> Iterator[list[CallSnapshot]]:
-    """Collect the calls that a check makes of its exercise's function, or of its class's methods.
+def collect_calls(cell: str, codes: frozenset[CodeType] = frozenset()) -> Iterator[list[Call]]:
+    """Collect the calls that are recorded during a check.
 
     Args:
-        cell: The file name of the check cell, whose last line names the exercise.
-        namespace: The notebook's.
+        cell: The file name of the check cell.
+        codes: Those of the student's functions, which may call themselves.
     """
-    defined = namespace.get(find_exercise("".join(linecache.getlines(cell))))
-    functions = [each for each in _list_functions(defined) if each.__globals__ is namespace]
-    before = [(function, function.__code__) for function in functions]
-    changed = [
-        (function, code)
-        for function in functions
-        if (code := _add_hook(function.__code__, function.__code__.co_filename))
-    ]
-    recording = _Recording(cell, frozenset(code for _, code in changed))
+    recording = _Recording(cell, codes)
     _recordings.append(recording)
-    if changed:
-        namespace[HOOK] = record_call
-    for function, code in changed:
-        function.__code__ = code
     try:
         yield recording.calls
     finally:
-        for function, code in before:
-            function.__code__ = code
         _recordings.remove(recording)
-        if not _recordings:
-            namespace.pop(HOOK, None)
-
-
-@functools.lru_cache(maxsize=64)
-def find_exercise(source: str) -> str:
-    """Return the exercise that a check cell is about, from its check.score(); empty if it has none."""
-    with contextlib.suppress(SyntaxError):
-        for node in ast.walk(ast.parse(source)):
-            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "score":
-                return str(node.args[0].value) if node.args and isinstance(node.args[0], ast.Constant) else ""
-    return ""
-
-
-def _list_functions(defined: Any) -> list[FunctionType]:
-    """List the function itself, or a class's methods, without what decorators wrapped around them."""
-    values = list(vars(defined).values()) if isinstance(defined, type) else [defined]
-    values = [value.__func__ if isinstance(value, staticmethod | classmethod) else value for value in values]
-    values = [inspect.unwrap(value) for value in values if isinstance(value, FunctionType)]
-    return [value for value in values if isinstance(value, FunctionType)]
-
-
-@functools.lru_cache(maxsize=256)
-def _add_hook(code: CodeType, file: str) -> CodeType | None:
-    """Return the code with a call of record_call() before its first statement; None if that can't be compiled.
-
-    Args:
-        file: The code's. Code of two files can be equal.
-    """
-    try:
-        tree = ast.parse("".join(linecache.getlines(file)))
-        _insert_hook(tree, code)
-        flags = code.co_flags & __future__.annotations.compiler_flag
-        found = list(_iter_codes(compile(tree, file, "exec", flags, dont_inherit=True)))
-    except SyntaxError:  # such as a cell with await
-        return None
-    same = [each for each in found if HOOK in each.co_names and each.co_qualname == code.co_qualname]
-    return same[0] if len(same) == 1 and same[0].co_freevars == code.co_freevars else None
-
-
-def _insert_hook(tree: ast.Module, code: CodeType) -> None:
-    """Insert the hook into the definition that this code came from."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == code.co_name:
-            if min([node.lineno, *(each.lineno for each in node.decorator_list)]) == code.co_firstlineno:
-                start = 1 if ast.get_docstring(node, clean=False) is not None else 0
-                node.body.insert(start, _build_hook(node, code.co_qualname))
-
-
-def _build_hook(node: ast.FunctionDef, name: str) -> ast.stmt:
-    """Build the statement `HOOK("f", ("x", x), ...)`, at the place of the function's first line."""
-    is_method = "." in name
-    name = name.removesuffix(".__init__")
-    plain = [each.arg for each in (*node.args.posonlyargs, *node.args.args)]
-    is_bound = is_method and not any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in node.decorator_list)
-    shown = [(each, each) for each in (plain[1:] if is_bound else plain)]
-    shown += [(f"*{each.arg}", each.arg) for each in [node.args.vararg] if each]
-    shown += [(each.arg, each.arg) for each in node.args.kwonlyargs]
-    shown += [(f"**{each.arg}", each.arg) for each in [node.args.kwarg] if each]
-    pairs = [f"({label!r}, {each})" for label, each in shown]
-    statement = ast.parse(f"{HOOK}({', '.join([repr(name), *pairs])})").body[0]
-    for each in ast.walk(statement):
-        ast.copy_location(each, node)
-        if isinstance(each, ast.expr | ast.stmt):
-            each.end_lineno, each.end_col_offset = each.lineno, each.col_offset
-    return statement
-
-
-def _iter_codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _iter_codes(constant)

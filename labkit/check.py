@@ -17,7 +17,8 @@ from types import TracebackType
 from typing import NamedTuple
 
 from labkit.blame import blame_exception, shorten_text
-from labkit.call_snapshots import CallSnapshot, record_calls
+from labkit.call_hooks import record_calls
+from labkit.call_snapshots import Call, collect_calls
 from labkit.cause import Cause
 from labkit.comparison import Mismatch
 from labkit.failed_call import describe_call
@@ -80,11 +81,12 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         )
         self._cell = sys._getframe(1).f_code.co_filename
         self._stack = contextlib.ExitStack()
-        self._calls: list[CallSnapshot] = []
+        self._calls: list[Call] = []
 
     def __enter__(self) -> check:
         if _recorders:
             _recorders[-1].before_check()
+            self._calls = self._stack.enter_context(collect_calls(self._cell))
         elif "NBGRADER_EXECUTION" not in os.environ:
             self._calls = self._stack.enter_context(record_calls(self._cell, sys._getframe(1).f_globals))
         self._warned = self._stack.enter_context(warnings.catch_warnings(record=True))
@@ -112,7 +114,7 @@ class check:  # noqa: N801 - reads as a statement in a lab: with check("...", ".
         elif error is not None:
             found = blame_exception(error, trace, self._cell)
             outcome.seen, outcome.error, outcome.blame, outcome.cause, outcome.limit = found
-        if error is not None and not _recorders and outcome.cause is not Cause.UNWRITTEN:
+        if error is not None and outcome.cause is not Cause.UNWRITTEN:
             outcome.call = describe_call(trace, self._cell, self._calls)
         outcome.notes = [_describe_warning(warned) for warned in self._warned[:MAX_NOTES]]
         if text := self._stderr.getvalue().strip():

@@ -13,11 +13,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import CodeType
 from typing import Any
 
+from labkit.call_snapshots import record_trial
 from labkit.comparison import Mismatch, assert_close
 from labkit.draw import DrawArguments, add_repeats, draw_inputs
-from labkit.probes.trials import EARLIER_RESULT, NEW, OWN_RESULT
+from labkit.probes.trials import EARLIER_RESULT
 from labkit.reference import Reference, collect_codes
-from labkit.trial import Case, Trial, assert_same_state, compute_cases, keep_values, run_trials
+from labkit.trial import Case, Trial, assert_same_state, compute_cases, describe_owner, keep_values, run_trials
 
 CASES_WITHOUT_EDGE = 6  # without an edge; the first is repeated
 EDGE_CASES = 2  # with each edge
@@ -121,7 +122,7 @@ class Domain:
         for trial in self._iter_comparable_trials(function, edges):
             for got, want in zip(trial.report.owners, trial.case.report.owners, strict=False):
                 if got != want:
-                    raise Mismatch(_describe_owner(got), _describe_owner(want))
+                    raise Mismatch(describe_owner(got), describe_owner(want))
             if trial.report.container == EARLIER_RESULT != trial.case.report.container:
                 raise Mismatch("your result is the object that an earlier call returned")
 
@@ -182,7 +183,9 @@ class Domain:
         for trial in self._list_trials(function, edges):
             if not trial.is_as_expected():
                 with self._enter_context(trial.case.drawn.edge):
+                    self._record(trial)
                     trial.raise_error(function, self.call)
+            self._record(trial)
             yield trial
 
     def _list_trials(self, function: Function, edges: Sequence[str]) -> list[Trial]:
@@ -208,7 +211,16 @@ class Domain:
         """
         edges = edges or ("", *self.edges)
         ended = [trial for trial in self._list_trials(function, edges) if trial.is_as_expected()]
-        yield from ended or self.iter_trials(function, *edges)
+        for trial in ended:
+            self._record(trial)
+            yield trial
+        if not ended:
+            yield from self.iter_trials(function, *edges)
+
+    def _record(self, trial: Trial) -> None:
+        """Record which call is compared next, for the message if its result is wrong."""
+        name, drawn = self.reference.name, trial.case.drawn
+        record_trial(name, drawn.edge, self.parameters, drawn.make_arguments, is_direct=self.call is None)
 
     def _enter_context(self, edge: str) -> contextlib.AbstractContextManager[Any]:
         return self.contexts.get(edge, contextlib.nullcontext)()
@@ -234,13 +246,3 @@ def domain(
         errors: Which exceptions are right if the reference raises one; by default, one of its type.
     """
     return lambda draw_arguments: Domain(draw_arguments, edges, reference, call, contexts or {}, errors)
-
-
-def _describe_owner(owner: int) -> str:
-    if owner == NEW:
-        return "your result has memory of its own"
-    if owner == EARLIER_RESULT:
-        return "your result is in the memory of an earlier result"
-    if owner <= OWN_RESULT:
-        return "two tensors of your result share memory"
-    return "your result shares memory with an argument"

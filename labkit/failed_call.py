@@ -8,12 +8,13 @@ from collections.abc import Iterator, Sequence
 from types import FrameType, TracebackType
 from typing import Any
 
-from labkit.call_snapshots import CallSnapshot, find_exercise
+from labkit.call_hooks import find_exercise
+from labkit.call_snapshots import Call, TrialCall
 
 MAX_CALL = 200  # characters
 
 
-def describe_call(trace: TracebackType | None, cell: str, calls: Sequence[CallSnapshot]) -> str:
+def describe_call(trace: TracebackType | None, cell: str, calls: Sequence[Call]) -> str:
     """Return the call that the failing line of a check made, or the last one that its values came from.
 
     Args:
@@ -40,7 +41,8 @@ def describe_call(trace: TracebackType | None, cell: str, calls: Sequence[CallSn
             continue
         lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
         if recorded := [call for call in calls if call.line in lines]:
-            return str(recorded[-1]) if recorded[-1].arguments else ""  # f() says nothing
+            last = next((call for call in reversed(recorded) if isinstance(call, TrialCall)), recorded[-1])
+            return str(last) if last.arguments else ""  # f() says nothing
         for call in _iter_calls(statement, find_exercise(source)):
             text = " ".join((ast.get_source_segment(source, call) or "").split())
             return text if len(text) <= MAX_CALL else ""

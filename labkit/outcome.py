@@ -39,7 +39,7 @@ class Outcome:
     """What it expected; shown only with a check that the student can read."""
     misconception: str = ""
     call: str = ""
-    """The call that failed, with its values; only in the student's own notebook, where the check can be read."""
+    """The call that failed, with its values. A class is shown none: a hidden check's would reveal its input."""
     error: str = ""
     """The type of the exception that ended the check; empty for a plain `assert`."""
     blame: Blame = Blame.NO_ONE

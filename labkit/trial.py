@@ -13,7 +13,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 from labkit.comparison import Mismatch, assert_close
 from labkit.draw import DrawnInput
-from labkit.probes.trials import call_each, name_type
+from labkit.probes.trials import EARLIER_RESULT, NEW, OWN_RESULT, call_each, name_type
 
 Function = Callable[..., Any]
 VALUES = (Tensor, np.ndarray, bool, int, float, complex, str, type(None), torch.dtype, torch.device, torch.Size)
@@ -207,3 +207,14 @@ def _read_report(
     return CallReport(
         result, tuple(error), gradients, [TensorState(*state) for state in states], owners, identities, container, kept
     )
+
+
+def describe_owner(owner: int) -> str:
+    """Say whose memory a tensor of a result is in, see labkit/probes/trials.py."""
+    if owner == NEW:
+        return "your result has memory of its own"
+    if owner == EARLIER_RESULT:
+        return "your result is in the memory of an earlier result"
+    if owner <= OWN_RESULT:
+        return "two tensors of your result share memory"
+    return "your result shares memory with an argument"

@@ -30,6 +30,8 @@ class ValueSnapshot:
         self._items: list[ValueSnapshot] | None = None
         self._brackets = ("", "")
         self._dtype: torch.dtype | None = None
+        if hasattr(type(value), "__probe__"):
+            return
         if isinstance(value, Tensor):
             self._numbers, self._dtype, self._find = _read_numbers(value), value.dtype, weakref.ref(value)
             self._version = _read_version(value)
@@ -90,6 +92,8 @@ class ValueSnapshot:
 
 
 def _describe(value: Any) -> str:
+    if hasattr(type(value), "__probe__"):  # a proxy, which would ask the student's process even for its type
+        return "<an object of yours>"
     if isinstance(value, Tensor | np.ndarray):
         return f"<{describe_value(value)}>"
     text = repr(value) if isinstance(value, PLAIN) else ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -14,6 +15,8 @@ from autograder.classroom.self_marking import GradedCopy, grade_copy, read_cours
 from autograder.forkserver.server_process import ForkServerProcess
 from autograder.grading.grading_progress import GradingProgress
 from autograder.workers.task_grading import ForkServers
+
+CHECK_LIBRARIES = ("hypothesis", "labkit.domain", "torch.fx.experimental.symbolic_shapes")  # what checks import
 
 
 def serve_requests(course: Path, requests: Iterable[str], answers: IO[str], server_process: ForkServerProcess) -> None:
@@ -35,6 +38,8 @@ def serve_requests(course: Path, requests: Iterable[str], answers: IO[str], serv
 
     try:
         settings = read_course_settings(course)
+        for name in CHECK_LIBRARIES:  # while the fork server, which takes longer, imports too
+            importlib.import_module(name)
         for line in requests:
             try:
                 request = json.loads(line)

@@ -173,7 +173,7 @@ def _blame_syntax(outcomes: Sequence[Outcome], syntax_error: str) -> None:
     for outcome in outcomes:
         if not outcome.passed and outcome.blame is not Blame.PROCESS and outcome.cause is not Cause.UNWRITTEN:
             outcome.seen, outcome.cause = syntax_error, Cause.SYNTAX
-            outcome.expected = outcome.misconception = outcome.error = ""
+            outcome.expected = outcome.misconception = outcome.error = outcome.call = ""
             outcome.difference, outcome.blame = None, Blame.STUDENT
 
 

@@ -12,6 +12,7 @@ from autograder.examiner.connection import DroppedReferences
 from autograder.examiner.stopped_error import StoppedError
 from autograder.rpc.frames import MAX_ITEMS
 from autograder.rpc.masked_text import unmask_text
+from labkit.call_snapshots import record_proxy_call
 
 OWN_NAMES = {"_owner", "_target", "_kinds", "_inputs"}
 FORWARDED = {"__name__", "__qualname__", "__wrapped__"}
@@ -50,6 +51,8 @@ class StudentProxy:
         return self._owner.probe(function, args, kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(self._target, str):  # the exercise itself
+            record_proxy_call(self._target, args, kwargs)
         return self._operate("call", *args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:

@@ -70,4 +70,5 @@ def format_page_marks(
 
 def _describe_finding(check: ShownCheck) -> str:
     expected = f"expected: {check.expected}" if check.expected else ""
-    return "\n".join(filter(None, (check.unearned, check.seen, expected)))
+    call = f"call: {check.call}" if check.call else ""
+    return "\n".join(filter(None, (check.unearned, call, check.seen, expected)))

@@ -41,6 +41,8 @@ class ShownCheck:
     hints: tuple[str, ...] = ()
     expected: str = ""
     """What a failed check expected: of a visible one before the first hidden one, or on the page of an own copy."""
+    call: str = ""
+    """The call that failed, with its values; only on the page of an own copy."""
     difference: Difference | None = None
     """Only for a visible check before the first hidden one. A later one's could carry a hidden input."""
     points: float = 0.0
@@ -88,7 +90,7 @@ def build_student_view(
             is_plain = check.hidden and check.seen and not outcome.error and outcome.cause is None
             earlier = (each for each in view[exercise.name] if _is_same_finding(check, each))
             if is_plain and (first := next(earlier, None)):
-                check = replace(check, seen=SAME.format(first.label), expected="")
+                check = replace(check, seen=SAME.format(first.label), expected="", call="")
             view[exercise.name].append(check)
     return view
 
@@ -195,7 +197,9 @@ def build_shown_check(outcome: Outcome, after_hidden: bool, is_own_copy: bool = 
     elif keeps_back and not outcome.misconception:
         seen = _limit_digits(seen) + (COMPARE if outcome.difference and not outcome.hidden else "")
     difference = None if keeps_back or outcome.hidden else outcome.difference
-    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, select_hints(outcome), expected, difference)
+    call = outcome.call if is_own_copy else ""
+    hints = select_hints(outcome)
+    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, hints, expected, call, difference)
 
 
 def _limit_digits(text: str) -> str:

@@ -94,3 +94,63 @@ def test_a_right_answer_above_a_syntax_error_keeps_its_points_and_a_command_is_n
         ]
         (outcome,) = examine_steps(steps, fork_server.start_process)["check-add"].outcomes
         assert outcome.passed, line
+
+
+SCALE = "def scale(values, by, apply):\n    values[0] = by\n    return [apply(value) for value in values]\n"
+CALLS = """
+class Own:
+    pass
+with check("direct", "the first call"):
+    values = torch.tensor([1.0, 2.0])
+    got = scale(values, by=3, apply=torch.sin)
+    assert len(got) == 3
+with check("again", "the student's object is passed to it"):
+    assert scale(values, by=4, apply=scale) == [], "not empty"
+with check("other", "nothing was called"):
+    assert 1 == 2
+with check("value", "it passes"):
+    assert len(scale(values, 5, torch.cos)) == 2
+check.score("scale", points=1)
+"""
+
+
+def test_an_outcome_says_which_call_failed_with_its_arguments_before_and_after(fork_server: ForkServerClient) -> None:
+    steps = [
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-scale", StepKind.STUDENT, SCALE, exercise="scale"),
+        Step("check-scale", StepKind.CHECK, CALLS),
+    ]
+    outcomes = examine_steps(steps, fork_server.start_process)["check-scale"].outcomes
+    assert [outcome.call for outcome in outcomes] == [
+        "scale(tensor([1., 2.]), by=3, apply=<builtin_function_or_method sin>); "
+        "after the call, argument 1 is tensor([3., 2.])",
+        "scale(tensor([3., 2.]), by=4, apply=<an object of yours>); after the call, argument 1 is tensor([4., 2.])",
+        "",
+        "",
+    ]
+
+
+DOUBLE = "def double(x):\n    return x.view(-1) * 2 if x.is_contiguous() else x\n"
+DOMAIN = """
+reference = define_reference("double", "def double(x):\\n    return x.reshape(-1) * 2", {})
+@domain(reference, "transposed")
+def inputs(draw, edge):
+    return (draw.apply_layout(torch.arange(6.0).view(2, 3), edge),)
+"""
+TRIALS = """
+with check("trials", "other layouts"):
+    inputs.assert_results(double, "", "transposed")
+check.score("double", points=1)
+"""
+
+
+def test_of_several_calls_with_drawn_inputs_the_outcome_has_the_one_whose_result_is_wrong(
+    fork_server: ForkServerClient,
+) -> None:
+    steps = [
+        Step("setup", StepKind.GIVEN, f"{GIVEN}from labkit.domain import domain\n"),
+        Step("exercise-double", StepKind.STUDENT, DOUBLE, exercise="double"),
+        Step("check-double", StepKind.CHECK, f"from labkit.reference import define_reference\n{DOMAIN}{TRIALS}"),
+    ]
+    (outcome,) = examine_steps(steps, fork_server.start_process)["check-double"].outcomes
+    assert outcome.call == ("double(x=tensor([[0., 1., 2.], [3., 4., 5.]])), with this kind of input: transposed")

@@ -126,6 +126,19 @@ def test_the_page_of_an_own_copy_also_says_what_hidden_checks_expected() -> None
     assert [check.seen for check in in_class[1:3]] == ["your result[0] is 0", "the same as for “other shapes”"]
 
 
+def test_only_an_own_copy_is_shown_which_call_failed() -> None:
+    call = "square(tensor([31337.]))"
+    failed = tuple(replace(each, passed=False, seen="your result is 7", call=call) for each in (VISIBLE, HIDDEN))
+    exercise = GradedCellResult(name="squares", points=0, worth=8, checks=failed)
+    result = make_submission(False).model_copy(update={"exercises": (exercise,)})
+    notebook = nbformat.v4.new_notebook()
+    in_class, own = (
+        html.unescape(render_feedback_page(result, notebook, PageOptions(is_own_copy=is_own)))
+        for is_own in (False, True)
+    )
+    assert "31337" not in in_class and own.count("31337") >= 2
+
+
 def test_a_hidden_check_with_an_earlier_ones_result_names_that_check_even_on_an_own_copy() -> None:
     failed = [
         Outcome(label, label, hidden=True, seen="your result is 0", expected=expected)
