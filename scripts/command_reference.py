@@ -32,7 +32,7 @@ def format_command_reference() -> str:
     assert isinstance(group, TyperGroup)
     groups: dict[str, list[str]] = {}
     for command in group.commands.values():
-        assert isinstance(command, TyperCommand)
+        assert isinstance(command, TyperCommand | TyperGroup)
         groups.setdefault(str(command.rich_help_panel), []).append(str(command.name))
     rows = [f"| {panel} | {', '.join(map(_link, names))} |" for panel, names in groups.items()]
     text = get_docs_for_click(obj=group, ctx=typer.Context(group), name="gradlab")
@@ -54,9 +54,10 @@ def _link(name: str) -> str:
 
 
 def _shorten(section: str) -> str:
-    """Leave out what's the same everywhere: the heading "Usage", the option --help, defaults of lists."""
+    """Leave out what's the same everywhere, and the list of commands that have sections of their own."""
     section = re.sub(r"\* `--help`: Show this message and exit\.\n", "", section)
     section = re.sub(r"\*\*(Options|Arguments)\*\*:\n\n(?!\*)", "", section)
+    section = re.sub(r"\*\*Commands\*\*:\n\n(\* .*\n)+", "", section)
     section = section.replace("**Usage**:\n\n", "")
     return re.sub(r"\n{3,}", "\n\n", section).rstrip()
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer.core import TyperCommand
+from typer.core import TyperGroup
 
 from autograder.base.errors import GradlabError
 from autograder.cli.app import app, err, format_count, out
@@ -18,34 +18,27 @@ from autograder.cli.app import app, err, format_count, out
 if TYPE_CHECKING:
     from autograder.hub.settings import Hub
 
-CHECK = "check"
+START, CHECK = "start", "check"
 AS_ROOT = "run the same command as root, such as with sudo"
 FolderPath = Annotated[Path, typer.Option(help="The hub's folder, with hub.toml; it must not be in the course's.")]
 
 
-def check(folder: FolderPath = Path("hub")) -> None:
-    """Print what isn't safe about a hub, or keeps it from working, each with the command that cures it.
-
-    It changes nothing. Run it as root, unless the hub is a demo. The status is 1 if something was found.
-    """
-
-
-class _HubCommand(TyperCommand):
-    """`gradlab hub`, with a separate help page for `gradlab hub check`."""
+class _HubGroup(TyperGroup):
+    """`gradlab hub check`, and `gradlab hub` for all else: most people only start a hub."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if CHECK in args and "--help" in args:
-            page = typer.Typer(add_completion=False)
-            page.command()(check)
-            typer.main.get_command(page).main(["--help"], prog_name=f"{ctx.command_path} {CHECK}")
-        return super().parse_args(ctx, args)
+        return super().parse_args(ctx, args if args[:1] in ([START], [CHECK]) else [START, *args])
 
 
-@app.command(cls=_HubCommand, rich_help_panel="Put a class online")
-def hub(
-    course: Annotated[
-        str, typer.Argument(help="The course's folder; `check` to look for what isn't safe; empty to start again.")
-    ] = "",
+hub = typer.Typer(cls=_HubGroup)
+app.add_typer(
+    hub, name="hub", help="Start a JupyterHub with a course, or check one.", rich_help_panel="Put a class online"
+)
+
+
+@hub.command(START)
+def start(
+    course: Annotated[str, typer.Argument(help="The course's folder; empty to start again.")] = "",
     students: Annotated[
         str, typer.Option(metavar="ROSTER", help="A CSV file with the students, as for gradlab roster.")
     ] = "",
@@ -60,14 +53,12 @@ def hub(
 ) -> None:
     """Start a JupyterHub with a course: servers for everyone, the exchange, the watch and the teachers' place.
 
-    The first start writes hub.toml, which you can edit. Ctrl-C ends everything.
+    You can leave out the word start. The first start writes hub.toml, which you can edit. Ctrl-C ends everything.
+    To look for what isn't safe about a hub, run gradlab hub check.
     """
     from autograder.hub.hub_folder import CONFIG_FILE, create_settings, prepare_folder
     from autograder.hub.settings import HUB_FILE
 
-    if course == CHECK:
-        _report_findings(folder)
-        return
     if importlib.util.find_spec("jupyterhub") is None:
         raise GradlabError("JupyterHub isn't installed", fix="pip install 'gradlab[hub]'")
     if not (folder / HUB_FILE).exists():
@@ -96,6 +87,25 @@ def hub(
     sys.stdout.flush()
     command = [sys.executable, "-m", "jupyterhub", "-f", str((folder / CONFIG_FILE).resolve())]
     os.execve(sys.executable, command, variables)  # signals reach JupyterHub itself
+
+
+@hub.command(CHECK)
+def check(folder: FolderPath = Path("hub")) -> None:
+    """Print what isn't safe about a hub, or keeps it from working, each with the command that cures it.
+
+    It changes nothing. Run it as root, unless the hub is a demo. The status is 1 if something was found.
+    """
+    from autograder.hub.checks import check_hub
+
+    settings = _read_settings(folder)
+    if not settings.is_demo and os.geteuid() != 0:
+        raise GradlabError("a hub whose users have accounts can be checked by root only", fix=AS_ROOT)
+    findings = check_hub(settings)
+    for finding in findings:
+        out.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
+    if findings:
+        raise GradlabError(f"{format_count(len(findings), 'problem')} found", fix="cure them, and check again")
+    out.print("No problem found. docs/hub.md lists what is checked, and what isn't.")
 
 
 def _read_settings(folder: Path) -> Hub:
@@ -152,18 +162,3 @@ def _refuse_unsafe(folder: Path) -> None:
         err.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
     if any(finding.blocks for finding in findings):
         raise GradlabError("the hub doesn't start like this", fix="cure the problems above, and run the same command")
-
-
-def _report_findings(folder: Path) -> None:
-    """Print what isn't safe. Raises GradlabError if something was found."""
-    from autograder.hub.checks import check_hub
-
-    settings = _read_settings(folder)
-    if not settings.is_demo and os.geteuid() != 0:
-        raise GradlabError("a hub whose users have accounts can be checked by root only", fix=AS_ROOT)
-    findings = check_hub(settings)
-    for finding in findings:
-        out.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
-    if findings:
-        raise GradlabError(f"{format_count(len(findings), 'problem')} found", fix="cure them, and check again")
-    out.print("No problem found. docs/hub.md lists what is checked, and what isn't.")

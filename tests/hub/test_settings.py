@@ -116,7 +116,7 @@ def test_wrong_settings_are_not_kept(place: Path) -> None:
         ("hub", "there is no hub yet"),
         ("hub course", "a hub needs its students and teachers"),
         ("hub course --students roster.csv", "a hub needs its students and teachers"),
-        ("hub nowhere --demo", "nowhere has no nbgrader_config.py"),
+        ("hub start nowhere --demo", "nowhere has no nbgrader_config.py"),
         ("hub course --demo --folder course/hub", "inside the course"),
         ("hub check --folder hub", "hub.toml"),
     ],

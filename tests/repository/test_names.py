@@ -58,7 +58,7 @@ CONVERSIONS = {"to", "from", "as"}
 FIXED = set(
     """main fileno writable tolist msg syscall prctl runtest reportinfo showtraceback init_signal
     init_src init_dest data_received on_finish on_connection_close redirect_request
-    new hub desk roster doctor demo feedback similar status
+    new desk roster doctor demo feedback similar status
     unchanged domain device hint nbytes progress on_device live_bytes captured derivatives operations ranks saved saved_bytes state_of
     gradients_of trained on_second_device
     cell exercise lab points""".split()
