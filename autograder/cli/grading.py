@@ -162,11 +162,10 @@ def mark(
     """Mark your own copy of a lab in work/, hidden checks included, and write its feedback page."""
     from autograder.forkserver.server_process import start_fork_server_process
     from autograder.student_process.imports import find_course_import_groups
+    from autograder.workers.death_signal import end_with_parent
 
-    if serve and sys.platform == "linux":  # an endless cell mustn't go on after the notebook server was killed
-        from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
-
-        prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if serve:  # an endless cell mustn't go on after the notebook server was killed
+        end_with_parent(signal.SIGKILL)
     course = course.resolve()
     path = Path(lab) if lab.endswith(".ipynb") else course / "work" / lab / f"{lab}.ipynb"
     if not serve and not (lab and path.exists()):

@@ -10,12 +10,12 @@ import os
 import signal
 import sys
 
-from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
+from autograder.workers.death_signal import end_with_parent
 
 
 def main() -> None:
-    """Replace this process. The kernel keeps the signal that it sends when the parent ends."""
-    prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    """Replace this process."""
+    end_with_parent(signal.SIGTERM)
     if os.getppid() != int(sys.argv[1]):  # the hub has ended before the kernel knew
         sys.exit(1)
     os.execvp(sys.argv[2], sys.argv[2:])

@@ -15,7 +15,7 @@ from autograder.base.event_log import record_event
 from autograder.base.stop_request import StopRequest
 from autograder.hub.course_pages import publish_pages
 from autograder.hub.exchange_folder import ExchangeFolder
-from autograder.sandbox.system import PR_SET_PDEATHSIG, prctl
+from autograder.workers.death_signal import end_with_parent
 
 LOOK_SECONDS = 2.0
 PAUSE_SECONDS = 30.0  # after a watch that has failed, so a broken course doesn't use up the machine
@@ -41,7 +41,7 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
         watch = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.cli", "watch", *labs, "--course", str(course)],
             # A killed service leaves no watch to which the next one would have to give way.
-            preexec_fn=lambda: prctl(PR_SET_PDEATHSIG, signal.SIGINT),
+            preexec_fn=lambda: end_with_parent(signal.SIGINT),
         )
         while watch.poll() is None and not stop.is_set() and _list_labs(course, folder) == labs:
             stop.wait(LOOK_SECONDS)
