@@ -8,13 +8,17 @@ from pathlib import Path
 
 def get_owner_name(path: Path) -> str:
     """Return the owner's name; the number of one who has no account, as after a restore on another machine."""
-    number = path.lstat().st_uid
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return str(number)
+    return _find_name(path) or str(path.lstat().st_uid)
 
 
 def has_account(path: Path) -> bool:
     """Return whether the owner of this file is a user of this machine."""
-    return path.lstat().st_uid in {user.pw_uid for user in pwd.getpwall()}
+    return _find_name(path) is not None
+
+
+def _find_name(path: Path) -> str | None:
+    """Find the name of the owner's account; None if there is none."""
+    try:
+        return pwd.getpwuid(path.lstat().st_uid).pw_name
+    except KeyError:
+        return None
