@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograder.hub.lti_key import create_key
+from autograder.hub.service_names import get_grades_service
 from autograder.hub.services import PYTHON, connect_process
 from autograder.hub.settings import HUB_FILE, Hub
 
@@ -32,7 +33,7 @@ def build_grades_services(hub: Hub) -> list[dict[str, Any]]:
     """
     services = [
         {
-            "name": f"grades-{course.name}",
+            "name": get_grades_service(course.name),
             "command": [*PYTHON, "-m", "autograder.hub.lti_service", str(hub.folder / HUB_FILE), course.name],
         }
         for course in hub.courses

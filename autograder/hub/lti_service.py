@@ -27,6 +27,8 @@ from autograder.hub.lti_platform import Platform
 from autograder.hub.lti_records import LaunchRecords, read_records
 from autograder.hub.lti_roster import RosterReader
 from autograder.hub.lti_scores import ScoreSender
+from autograder.hub.service_names import get_grades_service
+from autograder.hub.service_output import configure_output
 from autograder.hub.settings import Hub, HubCourse, read_settings
 from autograder.lms.scores import LabScore
 
@@ -108,11 +110,12 @@ def _select_course(records: LaunchRecords, course: str) -> LaunchRecords:
 
 def main() -> None:
     """Run the service until the hub ends it."""
-    logging.basicConfig(level=logging.INFO, format="[%(levelname)s %(asctime)s grades] %(message)s")
+    hub, course = read_settings(Path(sys.argv[1])), sys.argv[2]
+    configure_output(get_grades_service(course))
     stop = StopRequest()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    run_service(read_settings(Path(sys.argv[1])), sys.argv[2], stop)
+    run_service(hub, course, stop)
 
 
 if __name__ == "__main__":

@@ -21,6 +21,8 @@ from autograder.hub.course_people import write_people
 from autograder.hub.group_members import list_members
 from autograder.hub.groups import list_roles
 from autograder.hub.hub_members import HubMembers, connect_members
+from autograder.hub.service_names import ROSTER
+from autograder.hub.service_output import configure_output
 from autograder.hub.settings import Hub, read_settings
 from autograder.lms.people import Person
 
@@ -88,7 +90,7 @@ def run_service(update: RosterUpdate, stop: StopRequest) -> None:
 
 def main() -> None:
     """Run the service until the hub ends it."""
-    logging.basicConfig(level=logging.INFO, format="[%(levelname)s %(asctime)s roster] %(message)s")
+    configure_output(ROSTER)
     stop = StopRequest()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())

@@ -17,6 +17,11 @@ def get_desk_service(course: str) -> str:
     return f"desk-{course}"
 
 
+def get_grades_service(course: str) -> str:
+    """Return the name of the service that sends a course's scores to the learning management system."""
+    return f"grades-{course}"
+
+
 def get_watch_service(course: str) -> str:
     """Return the name of the service that marks a course's submissions."""
     return f"watch-{course}"

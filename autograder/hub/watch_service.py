@@ -9,12 +9,15 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from autograder.base.event_log import record_event
 from autograder.base.stop_request import StopRequest
 from autograder.hub.course_pages import publish_pages
 from autograder.hub.exchange_folder import ExchangeFolder
+from autograder.hub.service_names import get_watch_service
+from autograder.hub.service_output import configure_output, print_output
 from autograder.workers.death_signal import end_with_parent
 
 LOOK_SECONDS = 2.0
@@ -40,9 +43,15 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
             continue
         watch = subprocess.Popen(
             [sys.executable, "-P", "-m", "autograder.cli", "watch", *labs, "--course", str(course)],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
             # A killed service leaves no watch to which the next one would have to give way.
             preexec_fn=lambda: end_with_parent(signal.SIGINT),
         )
+        printer = threading.Thread(target=print_output, args=[watch.stdout], daemon=True)
+        printer.start()
         while watch.poll() is None and not stop.is_set() and _list_labs(course, folder) == labs:
             stop.wait(LOOK_SECONDS)
             publish_pages(course, folder.pages)
@@ -50,6 +59,7 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
         if watch.poll() is None:
             watch.send_signal(signal.SIGINT)
             watch.wait()
+            printer.join(LOOK_SECONDS)  # a process that the watch has left may keep its output open
         elif watch.returncode:
             stop.wait(PAUSE_SECONDS)
 
@@ -74,7 +84,9 @@ def main() -> None:
     stop = StopRequest()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    run_watches(Path(sys.argv[1]), Path(sys.argv[2]), stop)
+    course, exchange = map(Path, sys.argv[1:])
+    configure_output(get_watch_service(exchange.name))
+    run_watches(course, exchange, stop)
 
 
 if __name__ == "__main__":

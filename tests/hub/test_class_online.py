@@ -1,6 +1,7 @@
 """A class on a real JupyterHub: a lab is released, fetched, submitted and marked, and no one else sees the page."""
 
 import json
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -70,6 +71,8 @@ def test_a_student_fetches_submits_and_gets_a_mark_that_no_one_else_sees(hub: Ru
     assert "2 of 2 points" in page.read_text()
 
     assert_others_see_nothing(hub, page.read_bytes())
+    line = rf"^\[INFO \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}} watch-{COURSE}\] ana {LAB}: 2 of 2"
+    wait_until(lambda: re.search(line, hub.log.read_text(), re.MULTILINE), "the hub's output has the mark")
 
 
 def wait_for_page(hub: RunningHub, student: HubUser) -> None:
