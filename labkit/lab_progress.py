@@ -75,6 +75,8 @@ class WorkItem:
     """Another answer, once the present text has full marks."""
     tries: int = 0
     """How many different answers were marked below full marks."""
+    faulty_uses: tuple[str, ...] = ()
+    """Earlier exercises that this one uses and that aren't right yet, by what students call them."""
 
     @property
     def is_practice(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 
 from labkit.cause import NOT_WRITTEN, Cause
 from labkit.cell_digests import digest_source
+from labkit.faulty_uses import add_faulty_uses
 from labkit.lab_progress import LabProgress, MissedPrediction, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, read_marks
 from labkit.quiz_source import parse_letters
@@ -76,6 +77,7 @@ def parse_progress(notebook: Mapping[str, Any], path: str, marks: Mapping[str, E
         )
         for name, (facts, cell) in written.items()
     )
+    work = add_faulty_uses(work, {name: _join_source(cell) for name, (_, cell) in written.items()})
     has_work = any(each.state is not WorkState.UNTOUCHED for each in work)
     begun = has_work or any(_has_been_used(cell) for _, cell in cells)
     return LabProgress(

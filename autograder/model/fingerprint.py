@@ -67,6 +67,7 @@ PROOFS = (*SHARED, "authoring", "base/atomic_files.py", "proving")
 # Names in labkit/ that show what checks found, or draw, and decide nothing.
 DISPLAY = (
     "card_style.py",
+    "faulty_uses.py",
     "hint.py",
     "interrupt.py",
     "lab_progress.py",

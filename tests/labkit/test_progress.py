@@ -344,6 +344,27 @@ def test_hidden_findings_are_shown_as_long_as_the_text_is_the_one_that_was_marke
         assert (progress.work[0].hidden, progress.work[0].another_way) == (hidden, another_way)
 
 
+@pytest.mark.parametrize(
+    ("earlier", "source", "uses"),
+    [
+        (False, "def g():\n    return f() + 1", ("f",)),
+        (False, "def g():\n    return 'f'  # f", ()),
+        (False, "def g(:\n    return f()", ()),
+        (True, "def g():\n    return f() + 1", ()),
+    ],
+)
+def test_a_failing_exercise_names_the_faulty_one_that_it_uses(
+    earlier: bool, source: str, uses: tuple[str, ...]
+) -> None:
+    notebook = make_lab(MINE, make_verdict(MINE, earlier))
+    notebook["cells"] += [
+        make_cell("exercise", source, exercise="g", stub="def g(): ..."),
+        make_cell("check", "...", exercise="g", points=1.0) | {"outputs": [make_verdict(source, False)]},
+    ]
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {})
+    assert progress is not None and [work.faulty_uses for work in progress.work] == [(), (), uses]
+
+
 def test_practice_that_a_hidden_check_fails_is_not_ready() -> None:
     notebook = make_lab(MINE, make_verdict(MINE, True))
     del notebook["cells"][2]["metadata"]["gradlab"]["points"]

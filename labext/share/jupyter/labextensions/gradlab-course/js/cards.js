@@ -75,6 +75,7 @@ function buildAddition(work, lab, actions, copies) {
       : buildLine(work.earned > 0 ? 'partly' : 'fail', `Marked: ${earned}`));
   }
   parts.push(...listHidden(work.hidden));
+  if (work.faulty_uses.length && !work.stale) parts.push(element('p', describeFaultyUses(work.faulty_uses)));
   if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', actions.renderCode(work.another_way)));
   if (work.state === 'passing' && !lab.submitted) row.append(button('Mark it now', actions.mark));
   const next = chooseNextWork(lab, work.name);
@@ -88,6 +89,9 @@ function buildAddition(work, lab, actions, copies) {
   parts.push(element('p', `This lab: ${describePoints(lab)}`, { class: 'gradlab-small' }));
   return row.childElementCount ? [...parts, row] : parts;
 }
+
+const describeFaultyUses = names =>
+  `Your answer uses ${names.join(' and ')}, which ${names.length > 1 ? "aren't" : "isn't"} right yet. Start there.`;
 
 /** The last work of a lab that has a card. */
 const findLast = lab => coreOf(lab).findLast(work => work.kind !== 'question');
