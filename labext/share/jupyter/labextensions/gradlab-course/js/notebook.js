@@ -158,14 +158,11 @@ export async function goTo(panel, index, actions) {
   notebook.mode = 'command'; // in the edit mode, selecting a text opens its source
   notebook.activeCellIndex = index;
   if (isCourseText(cell)) cell.rendered = true;
-  const way = new Way(notebook, cell, findTask(notebook, index));
-  await way.arrive();
-  if (!way.isLatest) return;
-  await actions.focusActiveCell(notebook, { waitUntilReady: true, preventScroll: true });
-  if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus({ preventScroll: true });
-  if (WRITTEN.includes(kind)) startAnswer(notebook, cell);
-  way.isReached = true;
-  way.keep(); // the focus is there already
+  await new Way(notebook, cell, findTask(notebook, index)).arrive(async () => {
+    await actions.focusActiveCell(notebook, { waitUntilReady: true, preventScroll: true });
+    if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus({ preventScroll: true });
+    if (WRITTEN.includes(kind)) startAnswer(notebook, cell);
+  });
 }
 
 /** The cell with the heading of an answer's task, which is a few cells above it; else the answer itself. */

@@ -14,8 +14,5 @@ export async function keepPlace(panel) {
   const index = content.widgets.findIndex(cell => cell.model.id === before);
   if (index < 1 || content.activeCellIndex > 0) return; // or the student has gone elsewhere meanwhile
   content.activeCellIndex = index;
-  const way = new Way(content, content.widgets[index]);
-  await way.arrive();
-  way.isReached = true;
-  way.keep();
+  await new Way(content, content.widgets[index]).arrive();
 }

@@ -32,9 +32,16 @@ export class Way {
     return latest.get(this.notebook) === this && !this.notebook.isDisposed && !this.cell.isDisposed;
   }
 
-  /** Scroll until the task, or else the cell, begins at the notebook's top, or as near to it as the notebook's end allows. */
-  arrive() {
-    return this.scrollUntil(() => this.isAtTop, IN_PLACE);
+  /**
+   * Scroll until the task, or else the cell, begins at the notebook's top, or as near to it as the notebook's end allows.
+   * Then move the focus, and keep the cell in view. A student who goes elsewhere ends this at any point.
+   */
+  async arrive(moveFocus = async () => {}) {
+    await this.scrollUntil(() => this.isAtTop, IN_PLACE);
+    if (!this.isLatest) return;
+    await moveFocus();
+    this.isReached = true;
+    this.keep(); // the student needn't wait for it
   }
 
   /** Keep the cell in view until the cells around it have their heights. */
