@@ -64,11 +64,16 @@ export function describeLeft(work) {
 /** What identifies a lab. Labs of two courses may have the same name. */
 export const keyOf = lab => (lab.course ? `${lab.course}/${lab.name}` : lab.name);
 
-/** Of the labs with work left: the one in front, else the begun one that changed last, else the first. */
+/**
+ * Of the labs with work left: the one in front; else, from the lab that the student worked on last, the first, since the
+ * labs before it may have been done on another computer; else the first of all.
+ */
 export function chooseNextLab(course, open) {
-  const left = course.labs.filter(lab => lab.next);
-  const begun = left.filter(lab => lab.begun).sort((one, other) => other.changed - one.changed);
-  return left.find(lab => open && keyOf(lab) === keyOf(open)) ?? begun[0] ?? left[0];
+  const { labs } = course;
+  const isLeft = lab => Boolean(lab.next);
+  const latest = labs.filter(lab => lab.begun).sort((one, other) => one.changed - other.changed).at(-1);
+  const isOpen = lab => open && keyOf(lab) === keyOf(open);
+  return labs.filter(isLeft).find(isOpen) ?? labs.slice(Math.max(0, labs.indexOf(latest))).find(isLeft) ?? labs.find(isLeft);
 }
 
 /** What the button says that leads to this lab's next work. */
