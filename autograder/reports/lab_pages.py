@@ -24,6 +24,7 @@ from autograder.rendering.python_code import render_python
 from autograder.reports.page_templates import render_template
 
 DETAILS = re.compile(r"<details><summary>(?P<title>.*?)</summary>(?P<text>.*?)</details>", re.DOTALL)
+WIDE = re.compile(r'(?P<table><table>.*?</table>)|<div class="math block">.*?</div>', re.DOTALL)
 HEADING = re.compile(r"<h2>(?P<title>.*?)</h2>")
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
 LEFT_OUT = (CellKind.CHECK, CellKind.SCRATCH)
@@ -61,7 +62,7 @@ def render_lab_page(notebook: Any, entry: LabEntry, before: LabEntry | None, aft
         before: The lab before it, which the page links to.
         after: The lab after it.
     """
-    body, sections = _number_headings("".join(_iter_parts(notebook.cells)))
+    body, sections = _number_headings(WIDE.sub(_wrap_wide_part, "".join(_iter_parts(notebook.cells))))
     return render_template(
         "lab_page.html.j2",
         entry=entry,
@@ -99,6 +100,12 @@ def _render_text(text: str) -> str:
 
 def _fold(title: str, html: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{html}</details>\n"
+
+
+def _wrap_wide_part(match: re.Match[str]) -> str:
+    """Put a table or a formula into a box that scrolls, with the keyboard, too."""
+    name = "Table" if match["table"] else "Formula"
+    return f'<div class="scroll" role="group" aria-label="{name}" tabindex="0">{match[0]}</div>'
 
 
 def _number_headings(html: str) -> tuple[str, list[Section]]:

@@ -26,7 +26,7 @@ from autograder.model.marks import Mark
 from autograder.model.notes import Note
 from autograder.model.term import Term
 from autograder.reports.feedback import render_feedback_page
-from autograder.reports.lab_pages import write_lab_pages
+from autograder.reports.lab_pages import render_lab_page, write_lab_pages
 from autograder.reports.lab_report import render_report
 from autograder.reports.notice_page import render_notice_page
 from autograder.reports.similar_pairs import AlikeExercise, SearchResult, SimilarPair
@@ -39,6 +39,7 @@ SCHEMES: tuple[Literal["light", "dark"], ...] = ("light", "dark")
 LAB = "05_attention_and_its_gradients"
 NAMES = ("masked_scaled_dot_product_attention", "standardize_features_per_channel", "why")
 STUDENTS = ("maximilian_von_oberndorf_1", "alexandra.papadopoulou-smith@university.example")
+FORMULA = " + ".join(rf"\text{{a name of its own, {number}}}" for number in range(4))
 FAILED = Outcome("rows", "rows_of_masked_scaled_attention sum to one", seen="nan", misconception="exp overflows")
 
 
@@ -135,6 +136,37 @@ def test_the_text_of_a_course_is_no_wider(page: Page, tmp_path: Path, small_cour
     build_course(read_course(small_course))
     for path in write_lab_pages(read_course(small_course), tmp_path / "site"):
         assert is_fitting(open_page(page, tmp_path, path.read_text()))
+
+
+def render_texts(course: Path, *texts: str) -> str:
+    """The page of a lab with these texts."""
+    cells = [nbformat.v4.new_markdown_cell(text) for text in texts]
+    return render_lab_page(nbformat.v4.new_notebook(cells=cells), read_course(course).labs[0], None, None)
+
+
+def expect_scrolling(page: Page, selector: str) -> None:
+    part = page.locator(selector)
+    part.evaluate("one => one.scrollTo(9999, 0)")
+    assert part.evaluate("one => one.scrollLeft > 0 && one.getBoundingClientRect().right <= innerWidth")
+
+
+def test_a_wide_table_and_a_wide_formula_scroll_on_their_own(page: Page, tmp_path: Path, small_course: Path) -> None:
+    row = f"| {' | '.join(['differentiable'] * 6)} |"
+    table = "\n".join((row, f"|{'---|' * 6}", row))
+    open_page(page, tmp_path, render_texts(small_course, table, f"$${FORMULA}$$"))
+    assert is_fitting(page)
+    assert find_broken_words(page, "main :is(td, th)") == []
+    expect_scrolling(page, "[aria-label=Table]")
+    expect_scrolling(page, "[aria-label=Formula]")
+
+
+def test_a_wide_formula_in_a_line_scrolls_with_its_paragraph(page: Page, small_course: Path) -> None:
+    """axe doesn't know that the keyboard scrolls any part of a page in a browser, so it isn't asked."""
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.set_content(render_texts(small_course, f"In a line ${FORMULA}$ of text.", f"- ${FORMULA}$"))
+    assert is_fitting(page)
+    expect_scrolling(page, "main > p")
+    expect_scrolling(page, "main > ul")
 
 
 def test_a_word_that_is_wider_than_the_window_is_broken(page: Page, tmp_path: Path) -> None:
