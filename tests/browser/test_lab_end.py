@@ -88,7 +88,7 @@ def test_a_lab_is_done_once_nothing_in_it_can_change(student: LabServer, page: P
     expect(panel.get_by_role("button", name="Begin: Cubes")).to_be_visible()
 
 
-def test_enter_leads_to_a_texts_controls_instead_of_its_source(grader_free_server: LabServer, page: Page) -> None:
+def test_enter_leads_to_the_controls_of_a_text(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     change_notebook(grader_free_server)
     open_lab(grader_free_server, page)
@@ -108,7 +108,29 @@ def test_enter_leads_to_a_texts_controls_instead_of_its_source(grader_free_serve
     quiz.focus()
     page.keyboard.press("Tab")
     expect(page.get_by_role("checkbox", name="q1 a")).to_be_focused()
-    # A text without controls, and a written answer, open as before.
-    cells.filter(has_text="Double-click here").focus()
-    page.keyboard.press("Enter")
-    expect(page.get_by_text("Mode: Edit")).to_be_visible()
+
+
+def test_only_the_students_own_texts_open_for_editing(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    change_notebook(grader_free_server, nbformat.v4.new_markdown_cell("My own notes."))
+    open_lab(grader_free_server, page)
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    for text in ("After this lab", "Each square is never negative", "What is the sign of a sum", "Select all true"):
+        cell = cells.filter(has_text=text)
+        cell.locator(".jp-RenderedMarkdown").dblclick(position={"x": 3, "y": 3})
+        cell.focus()
+        page.keyboard.press("Enter")
+        expect(cell.locator(".jp-RenderedMarkdown")).to_be_visible()
+        expect(cell.locator(".cm-content:visible")).to_have_count(0)
+        expect(page.get_by_text("Mode: Command")).to_be_visible()
+    for text in ("My own notes.", "Double-click here"):
+        cell = cells.filter(has_text=text)
+        for is_by_key in (True, False):
+            if is_by_key:
+                cell.focus()
+                page.keyboard.press("Enter")
+            else:
+                cell.locator(".jp-RenderedMarkdown").get_by_text(text).dblclick()
+            expect(cell.locator(".cm-content")).to_be_focused()
+            page.keyboard.press("Shift+Enter")  # renders it
+            expect(cell.locator(".cm-content:visible")).to_have_count(0)

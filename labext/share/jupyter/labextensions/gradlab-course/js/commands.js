@@ -201,10 +201,11 @@ export function makeCommands(lesson) {
     else notify('Nothing is being marked.');
   }
 
-  /** Go to the controls of the selected text, or edit it if it has none. */
+  /** Go to the controls of the course's text, which stays rendered, or edit what isn't the course's. */
   function enter() {
     const cell = front().content.activeCell;
-    if (!(isCourseText(cell) && enterText(cell))) lesson.app.commands.execute('notebook:enter-edit-mode');
+    if (isCourseText(cell)) enterText(cell);
+    else lesson.app.commands.execute('notebook:enter-edit-mode');
   }
 
   /** Say why a cell isn't deleted. */

@@ -56,7 +56,7 @@ export function markCourseCells(panel) {
     const { kind } = factsOf(cell);
     cell.node.classList.toggle('gradlab-course-cell', Boolean(kind) && kind !== 'scratch' && !WRITTEN.includes(kind));
     cell.node.classList.toggle('gradlab-protected', cell.model.getMetadata('deletable') === false);
-    cell.node.classList.toggle('gradlab-asks', isCourseText(cell) && Boolean(findControl(cell)));
+    cell.node.classList.toggle('gradlab-text', isCourseText(cell));
     const fold = cell.node.querySelector('.jp-collapseHeadingButton');
     if (fold) fold.tabIndex = -1; // the arrow keys fold a heading; Tab goes to the text's controls
   }
@@ -188,8 +188,15 @@ function startAnswer(notebook, cell) {
   if (chosen) cell.editor?.setSelection(chosen);
 }
 
-/** After a double click opens a text, typing edits it instead of running commands. */
-export function startEditing(notebook) {
+/** Call this before JupyterLab gets a double click, which opens a text: the course's stays rendered. */
+export function handleDoubleClick(notebook, event) {
+  const cell = notebook.widgets.find(each => each.node.contains(event.target));
+  if (cell && isCourseText(cell)) event.stopPropagation();
+  else requestAnimationFrame(() => startEditing(notebook));
+}
+
+/** In a text that has been opened, typing edits it instead of running commands. */
+function startEditing(notebook) {
   const cell = notebook.activeCell;
   if (cell?.model.type === 'markdown' && !cell.rendered && !cell.readOnly) notebook.mode = 'edit';
 }

@@ -13,7 +13,7 @@ import { renderCode } from './elements.js';
 import { ExecutedCells } from './executed_cells.js';
 import { FeedbackPages } from './feedback_pages.js';
 import { chooseNextLab } from './next_work.js';
-import { extractState, goTo, isLab, markCourseCells, placeOf, startEditing } from './notebook.js';
+import { extractState, goTo, handleDoubleClick, isLab, markCourseCells, placeOf } from './notebook.js';
 import { updateOwnAnswers } from './own_answers.js';
 import { makePanel } from './panel.js';
 import { Places } from './places.js';
@@ -186,7 +186,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       front.content.model.contentChanged.connect(scheduleRead);
       if (isLab(front)) [saveAnswers, keepPlace].forEach(keep => keep(front));
       front.content.node.addEventListener('keydown', leaveControl);
-      front.content.node.addEventListener('dblclick', () => requestAnimationFrame(() => startEditing(front.content)));
+      front.content.node.addEventListener('dblclick', event => handleDoubleClick(front.content, event), true);
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
       await tabs.keepNotebook(front, wanted => reveal(front, wanted.name, wanted.isAgain), words => modules['@jupyterlab/apputils'].Notification.warning(words, { autoClose: false }));
     }
