@@ -52,6 +52,24 @@ def test_axe_finds_nothing_and_nothing_is_cut_off_at_any_width(grader_free_serve
         expect_no_faults(page, f"panel_{width}")
 
 
+def test_a_button_says_the_key_that_does_the_same(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab and a kernel."""
+    change_notebook(grader_free_server, solution="(x * x).sum()")
+    open_lab(grader_free_server, page)
+    for command, key in (("run-check", "C"), ("mark", "M"), ("next", "N"), ("run-all-checks", "A"), ("reset", "R")):
+        button = page.locator(f".jp-NotebookPanel-toolbar [data-command='gradlab:{command}']")
+        expect(button).to_have_attribute("aria-keyshortcuts", f"Control+Alt+{key}")
+        expect(button).to_have_attribute("title", re.compile(rf"\(Ctrl\+Alt\+{key}\)$"))
+    home = find_panel(page).get_by_role("button", name="A small course")
+    expect(home).to_have_attribute("aria-keyshortcuts", "Control+Alt+H")
+    expect(home).to_have_attribute("title", "Show the course's home (Ctrl+Alt+H)")
+    page.locator(".jp-Notebook .jp-Cell").filter(has_text="def sum_of_squares").locator(".cm-content").click()
+    check(page)
+    mark = find_card(page).get_by_role("button", name="Mark it now")
+    expect(mark).to_have_attribute("aria-keyshortcuts", "Control+Alt+M")
+    expect_no_faults(page, "keys")
+
+
 def find_cut_off(page: Page) -> list[str]:
     """The course's own elements that end to the right of what holds them."""
     found: list[str] = page.locator(OWN_PARTS).evaluate_all(CUT_OFF, OWN_PARTS)

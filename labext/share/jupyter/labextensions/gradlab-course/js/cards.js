@@ -15,7 +15,7 @@ export function hasNewCards(panel) {
 /**
  * Update the cards of this notebook. Calling it again changes nothing.
  * lab: as the server read it from this notebook.
- * actions: {describeCopies: says which of an exercise's cells counts, open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, renderCode, showPage,
+ * actions: {describeCopies: says which of an exercise's cells counts, labelKeys: returns the attributes that say a command's keys, open: goes to an exercise, mark, nextLab: the lab to go on with, openNextLab, renderCode, showPage,
  * readSolution: returns an exercise's, if it's time}.
  */
 export function updateCards(panel, lab, actions) {
@@ -77,14 +77,14 @@ function buildAddition(work, lab, actions, copies) {
   parts.push(...listHidden(work.hidden));
   if (work.faulty_uses.length && !work.stale) parts.push(element('p', describeFaultyUses(work.faulty_uses)));
   if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', actions.renderCode(work.another_way)));
-  if (work.state === 'passing' && !lab.submitted) row.append(button('Mark it now', actions.mark));
+  if (work.state === 'passing' && !lab.submitted) row.append(button('Mark it now', actions.mark, actions.labelKeys('gradlab:mark')));
   const next = chooseNextWork(lab, work.name);
   if (next && next !== work && work.state !== 'failing') row.append(button(`Next: ${next.title}`, () => actions.open(next.name)));
   if (isFinished(lab) && work === findLast(lab)) {
     parts.push(element('p', `${describeFinished(lab)}. ${describeReached(lab)}`.trim(), { class: 'gradlab-finish' }));
     if (actions.nextLab) row.append(button(`Next: ${actions.nextLab.title}`, actions.openNextLab, { class: 'gradlab-primary' }));
   }
-  if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage));
+  if (work.state === 'marked') row.append(button('Show the feedback page', actions.showPage, actions.labelKeys('gradlab:show-page')));
   if (lab.grader && work.tries >= TRIES && !work.done && work.kind === 'exercise') row.append(solutionButton(work, actions));
   parts.push(element('p', `This lab: ${describePoints(lab)}`, { class: 'gradlab-small' }));
   return row.childElementCount ? [...parts, row] : parts;

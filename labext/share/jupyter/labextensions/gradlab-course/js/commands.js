@@ -9,6 +9,7 @@ import { Marks } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 import { findUnreached } from './scrolling.js';
+import { findKeys } from './shortcuts.js';
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -129,7 +130,7 @@ export function makeCommands(lesson) {
     for (const name of listCopied(notebook)) {
       Notification.warning(`${describeCopies(notebook, name)}.`, { autoClose: 20000, actions: offerCounted(name) });
     }
-    const key = findKey('gradlab:cancel-mark');
+    const key = findKeys(lesson.app.commands, 'gradlab:cancel-mark');
     const ended = showProgress(pending, [{ label: key ? `Cancel (${key})` : 'Cancel', callback: () => pending.cancel() }]);
     try {
       await notebook.context.save();
@@ -166,14 +167,8 @@ export function makeCommands(lesson) {
 
   /** Where the page is that the focus hasn't moved to, and the key that moves it there. */
   function describePlace() {
-    const key = findKey('gradlab:show-page');
+    const key = findKeys(lesson.app.commands, 'gradlab:show-page');
     return `The feedback page is next to the notebook.${key ? ` ${key} goes there.` : ''}`;
-  }
-
-  /** The key of a command as people write it; empty if it has none. */
-  function findKey(command) {
-    const binding = lesson.app.commands.keyBindings.find(each => each.command === command);
-    return binding ? binding.keys.join(' ').replaceAll(' ', '+') : '';
   }
 
   /** Show a message with the seconds since, and how far the mark is. Returns a function that removes it. */

@@ -63,7 +63,7 @@ function buildTitle(course, actions) {
   const words = course ? chooseTitle(course) : 'Course';
   const title = element('h2', course && actions.showHome ? '' : words);
   if (course && actions.showHome) {
-    title.append(makeButton(words, actions.showHome, { class: 'gradlab-plain', 'data-key': 'home', title: "Show the course's home" }));
+    title.append(makeButton(words, actions.showHome, { class: 'gradlab-plain', 'data-key': 'home', ...actions.labelKeys('gradlab:show-course', "Show the course's home") }));
   }
   return title;
 }
@@ -80,7 +80,7 @@ function finish(lab, isNew) {
 
 function continueButton(course, open, actions) {
   if (open && needsMark(open)) {
-    return makeButton(`Mark my work in ${open.title}`, actions.mark, CONTINUE);
+    return makeButton(`Mark my work in ${open.title}`, actions.mark, { ...CONTINUE, ...actions.labelKeys('gradlab:mark') });
   }
   const [compared] = open && !open.next ? listLeft(open) : [];
   if (compared) return makeButton(`Compare your answer: ${compared.title}`, () => actions.open(open, compared.name), CONTINUE);
@@ -104,7 +104,7 @@ function labSection(lab, actions) {
   const practice = lab.work.filter(work => work.practice);
   if (practice.length) section.append(element('h4', 'Further practice'), workList(lab, practice, actions));
   if (lab.work.some(work => work.state === 'marked')) {
-    section.append(link('Show the latest feedback page', `page/${lab.name}`, () => actions.showPage(lab)));
+    section.append(link('Show the latest feedback page', `page/${lab.name}`, () => actions.showPage(lab), actions.labelKeys('gradlab:show-page')));
   }
   return section;
 }
@@ -142,7 +142,7 @@ function links(title, buttons) {
 }
 
 /** A button that goes somewhere. key: identifies it, so it keeps the focus when the panel is redrawn. */
-const link = (words, key, action) => makeButton(words, action, { class: 'gradlab-plain', 'data-key': key });
+const link = (words, key, action, attributes) => makeButton(words, action, { class: 'gradlab-plain', 'data-key': key, ...attributes });
 
 /** The icon of a work's state: only full marks are a green disc. */
 function signOf(work) {

@@ -6,13 +6,36 @@ import { labOf } from './notebook.js';
 const NARROW = 700; // pixels: a window this narrow has no room for a panel next to the course
 
 export class Places {
-  /** lesson: {app, classLabs, course, modules, openLab, pages, tracker, tree: Notebook 7's list of files, if it's here}. panel: the course's. tabs: Notebook 7's browser tabs. */
+  /** lesson: {app, classLabs, course, modules, openLab, pages, readCourse, tracker, tree: Notebook 7's list of files, if it's here}. panel: the course's. tabs: Notebook 7's browser tabs. */
   constructor(lesson, panel, tabs) {
     Object.assign(this, { ...lesson, panel, tabs });
     this.home = null; // while it's open
     panel.node.addEventListener('keydown', event => {
       if (event.key === 'Escape') this.returnToMain();
     });
+  }
+
+  /** Add the commands that lead to the home and the panel. icon: the course's. */
+  addCommands(palette, launcher, icon) {
+    const { commands } = this.app;
+    commands.addCommand('gradlab:show-course', {
+      label: args => (args.launcher ? this.latest?.title || 'Course' : "Show the course's home"),
+      caption: 'Labs, exercises, and where to continue',
+      icon: args => (args.launcher ? icon : undefined),
+      isVisible: () => this.canShowHome,
+      execute: () => {
+        this.showPanel();
+        this.showHome();
+        this.readCourse();
+      },
+    });
+    commands.addCommand('gradlab:show-panel', {
+      label: 'Show the Course panel',
+      caption: 'Go to the Course panel, or back to the notebook',
+      execute: () => this.goToPanel(),
+    });
+    for (const command of ['gradlab:show-course', 'gradlab:show-panel']) palette?.addItem({ command, category: 'Course' });
+    launcher?.add({ command: 'gradlab:show-course', args: { launcher: true }, category: 'Notebook', rank: -1 });
   }
 
   /** Draw the course on the home, if it's open. */

@@ -20,6 +20,7 @@ import { Places } from './places.js';
 import { askAgain, decoratePredictions } from './predictions.js';
 import { decorateQuizzes, showOpenQuestion } from './quiz.js';
 import { keepPlace } from './reload_place.js';
+import { labelKeys, labelToolbar } from './shortcuts.js';
 import { addTeachersPages } from './teachers_pages.js';
 
 /** Names of the shared JupyterLab modules that makePlugin() takes. */
@@ -56,12 +57,13 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   const announceChange = () => tabs.news.announce('changed');
   const course = new Course(modules['@jupyterlab/services'], modules['@jupyterlab/coreutils'], announceChange);
   const pages = new FeedbackPages(app, tracker, modules, tabs, path => course.pageOf(path), (path, name) => openLab({ path }, name), () => (now.course?.courses.length ? readCourse() : readOpen()));
-  const courseIcon = makeCourseIcon(modules['@jupyterlab/ui-components']);
+  const labelCommand = (id, title) => labelKeys(app.commands, id, title);
   const leadOut = action => (...facts) => {
     places.leavePanel();
     action(...facts);
   };
   const panel = makePanel(modules['@lumino/widgets'], {
+    labelKeys: labelCommand,
     open: leadOut((lab, exercise) => openLab(lab, exercise)),
     predictAgain: leadOut((lab, name) => openLab(lab, name, true)),
     openFile: leadOut((path, heading) => openLab({ path }, heading)),
@@ -71,7 +73,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   });
   app.shell.add(panel, 'left', { rank: 90 });
   const classLabs = new ClassLabs({ course, modules, now, openLab, readCourse, tracker }, tabs);
-  const places = new Places({ app, classLabs, course, modules, openLab, pages, tracker, tree }, panel, tabs);
+  const places = new Places({ app, classLabs, course, modules, openLab, pages, readCourse, tracker, tree }, panel, tabs);
   const draw = () => {
     panel.showCourse(now.course, now.open, now.message);
     places.draw(now.course);
@@ -159,6 +161,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     const nextLab = now.course ? chooseNextLab(now.course, lab) : null;
     return {
       describeCopies: name => describeCopies(panel, name),
+      labelKeys: labelCommand,
       nextLab,
       openNextLab: () => openLab(nextLab, nextLab.begun ? nextLab.next : ''),
       open: name => openLab({ path }, name),
@@ -185,6 +188,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       front.context.saveState.connect((_, state) => state === 'completed' && announceChange());
       front.content.model.contentChanged.connect(scheduleRead);
       if (isLab(front)) [saveAnswers, keepPlace].forEach(keep => keep(front));
+      labelToolbar(front.toolbar.node, app.commands);
       front.content.node.addEventListener('keydown', leaveControl);
       front.content.node.addEventListener('dblclick', event => handleDoubleClick(front.content, event), true);
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
@@ -220,24 +224,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     palette?.addItem({ command: id, category: 'Course' });
     ids.push(id);
   }
-  app.commands.addCommand('gradlab:show-course', {
-    label: args => (args.launcher ? now.course?.title || 'Course' : "Show the course's home"),
-    caption: 'Labs, exercises, and where to continue',
-    icon: args => (args.launcher ? courseIcon : undefined),
-    isVisible: () => places.canShowHome,
-    execute: () => {
-      places.showPanel();
-      places.showHome();
-      readCourse();
-    },
-  });
-  app.commands.addCommand('gradlab:show-panel', {
-    label: 'Show the Course panel',
-    caption: 'Go to the Course panel, or back to the notebook',
-    execute: () => places.goToPanel(),
-  });
-  for (const command of ['gradlab:show-course', 'gradlab:show-panel']) palette?.addItem({ command, category: 'Course' });
-  launcher?.add({ command: 'gradlab:show-course', args: { launcher: true }, category: 'Notebook', rank: -1 });
+  places.addCommands(palette, launcher, makeCourseIcon(modules['@jupyterlab/ui-components']));
   addTeachersPages(app, modules, palette, launcher);
 
   draw();
