@@ -123,7 +123,7 @@ def test_each_step_of_a_mark_is_reported_once_under_a_name_that_the_student_know
 SPIN = """import time
 spent = []
 def sum_of_squares(x):
-    end = time.process_time() + 1.5
+    end = time.process_time() + 2.5
     while not spent and time.process_time() < end:
         pass
     spent.append(True)
