@@ -24,8 +24,9 @@ class OfferedCourse:
     name: str
     page: StartPage
     labs: tuple[dict[str, Any], ...]
-    """As LabProgress.as_dict(), each with `course`, `offer` and `submitted`: whether its present answers are. The path
-    of a lab that isn't fetched is empty.
+    """As LabProgress.as_dict(), each with `course`, `offer`, `due` and `submitted`: whether its present answers are.
+
+    The path of a lab that isn't fetched is empty. `due` is an ISO time; empty if there's none, or it isn't known.
 
     `offer` is null if the lab isn't released any more; else {newer, submission}.
     """
@@ -56,11 +57,12 @@ def read_offered_courses(workspace: Workspace) -> OfferedCourses:
     if exchange is None:
         return OfferedCourses()
     mirror, problem = getattr(exchange, "mirror", None), ""  # of HubExchange
+    due: dict[str, dict[str, str]] = {}
     if mirror:
         try:
             names = mirror.fetch_courses("")
             for name in names:
-                mirror.place_course_pages(name, workspace.get_class_folder(name))
+                due[name] = mirror.fetch_news(name, workspace.get_class_folder(name)).due
         except ExchangeRefusal as error:
             names, problem = mirror.list_courses(), str(error)
     else:
@@ -68,13 +70,19 @@ def read_offered_courses(workspace: Workspace) -> OfferedCourses:
         names = [workspace.course_id] if workspace.course_id and folder.is_dir() else []
     courses = []
     for name in names:
-        labs = tuple(_iter_labs(workspace, name, Path(exchange.root) / name / "outbound", mirror))
+        labs = tuple(_iter_labs(workspace, name, Path(exchange.root) / name / "outbound", mirror, due.get(name, {})))
         courses.append(OfferedCourse(name, read_start_page(workspace.get_class_folder(name)), labs))
     return OfferedCourses(tuple(courses), problem)
 
 
-def _iter_labs(workspace: Workspace, course: str, outbound: Path, mirror: Any) -> Iterator[dict[str, Any]]:
-    """Yield the labs that the student has got or can get, in order."""
+def _iter_labs(
+    workspace: Workspace, course: str, outbound: Path, mirror: Any, due: dict[str, str]
+) -> Iterator[dict[str, Any]]:
+    """Yield the labs that the student has got or can get, in order.
+
+    Args:
+        due: When they are due, by name.
+    """
     folder = workspace.get_class_folder(course)
     place = folder.relative_to(workspace.root)
     offered = {path.name for path in outbound.iterdir() if path.is_dir() and not path.name.startswith(".")}
@@ -91,7 +99,8 @@ def _iter_labs(workspace: Workspace, course: str, outbound: Path, mirror: Any) -
             notebook = folder / name / f"{name}.ipynb"
             target = find_class(notebook, workspace) if lab else None
             submitted = bool(target and is_submitted(target, read_object(notebook)))
-            yield data | {"course": course, "offer": offers.get(name), "submitted": submitted}
+            found = {"course": course, "offer": offers.get(name), "due": due.get(name, ""), "submitted": submitted}
+            yield data | found
 
 
 def _read_offer(workspace: Workspace, notebook: Path, course: str, mirror: Any) -> dict[str, Any]:

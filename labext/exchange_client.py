@@ -49,6 +49,16 @@ class PageEntry:
     size: int
 
 
+@dataclass(frozen=True)
+class CourseNews:
+    """What a course shows a student besides its labs."""
+
+    pages: dict[str, str]
+    """The version of each of the course's own pages."""
+    due: dict[str, str]
+    """When each released lab is due for the student, as an ISO time; empty if it has no due date."""
+
+
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     """Follows no redirect, which could lead the token elsewhere."""
 
@@ -72,10 +82,10 @@ class ExchangeClient:
         """Return the version of each released lab."""
         return {str(lab["name"]): str(lab["version"]) for lab in self._ask(_join("courses", course, "labs"))["labs"]}
 
-    def list_course_pages(self, course: str) -> dict[str, str]:
-        """Return the version of each of the course's own pages."""
+    def read_course(self, course: str) -> CourseNews:
         answer = self._ask(_join("courses", course, "labs"))
-        return {str(page["name"]): str(page["version"]) for page in answer.get("pages", ())}
+        pages = {str(page["name"]): str(page["version"]) for page in answer.get("pages", ())}
+        return CourseNews(pages, {str(lab["name"]): str(lab.get("due", "")) for lab in answer["labs"]})
 
     def fetch_course_page(self, course: str, name: str) -> bytes:
         with self._open(_join("courses", course, "pages", name)) as answer:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from jupyter_core.paths import jupyter_data_dir
 
-from labext.exchange_client import ExchangeClient, Receipt, connect_exchange
+from labext.exchange_client import CourseNews, ExchangeClient, Receipt, connect_exchange
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,12 @@ class ExchangeMirror:
             for name, version in labs.items():
                 self._fetch_lab(client, folder, name, version)
 
-    def place_course_pages(self, course: str, target: Path) -> None:
+    def fetch_news(self, course: str, target: Path) -> CourseNews:
         """Copy the course's own pages to the folder of the student's labs. A page that the student changed is kept."""
         client = connect_exchange()
         with self._lock_course(course) as folder:
-            for name, version in client.list_course_pages(course).items():
+            news = client.read_course(course)
+            for name, version in news.pages.items():
                 record, page = folder / "versions" / f"{name}.page", target / Path(name).name
                 known = record.read_text(encoding="utf-8") if record.is_file() else ""
                 if known == version or (page.exists() and digest_bytes(page.read_bytes()) != known):
@@ -61,6 +62,7 @@ class ExchangeMirror:
                     target.mkdir(exist_ok=True)
                     page.write_bytes(content)
                     record.write_text(version, encoding="utf-8")
+        return news
 
     def fetch_pages(self, course: str, lab: str) -> None:
         """Copy the student's feedback pages for this lab that are new or changed; of all fetched labs if it's empty."""

@@ -8,6 +8,7 @@ from autograder.base.atomic_files import write_atomically
 from labkit.notebook_progress import GLOSSARY, START
 
 PAGES = (START, GLOSSARY)
+DUE_DATES = "due.json"  # next to them, written by course_process.py
 
 
 def publish_pages(course: Path, folder: Path) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import secrets
 import shutil
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from autograder.base.submission_files import SECRET, TIMESTAMP, read_small_text
-from autograder.hub.course_pages import PAGES
+from autograder.hub.course_pages import DUE_DATES, PAGES
 from autograder.model.arrivals import CLOCK_TOLERANCE
 from labext.folder_archive import pack_folder
 
@@ -57,7 +58,7 @@ class ExchangeFolder:
     def __init__(self, folder: Path) -> None:
         self.outbound, self.inbound, self.feedback = (folder / name for name in ("outbound", "inbound", "feedback"))
         self.pages = folder / "pages"
-        """The course's own, which its user copies here."""
+        """The course's own, which its user copies here, and when labs are due."""
         self.staging = folder / ".staging"
         """Submissions that aren't complete; on the same file system as inbound."""
         self._lock, self._last_time = threading.Lock(), datetime.fromtimestamp(0, UTC)
@@ -85,6 +86,13 @@ class ExchangeFolder:
             with contextlib.suppress(FileNotFoundError):
                 versions[name] = hashlib.sha256((self.pages / name).read_bytes()).hexdigest()
         return versions
+
+    def read_due_dates(self, student: str) -> dict[str, str]:
+        """Read when labs are due for this student, as ISO times, by lab. What isn't known isn't shown."""
+        with contextlib.suppress(OSError, ValueError):
+            dates = json.loads((self.pages / DUE_DATES).read_text(encoding="utf-8"))
+            return {lab: by_student.get(student, by_student[""]) for lab, by_student in dates.items()}
+        return {}
 
     def list_release_times(self) -> dict[str, int]:
         """List what changes when a lab is released again: its folder's change time in nanoseconds, by lab."""

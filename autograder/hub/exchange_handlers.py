@@ -84,11 +84,18 @@ class CoursesHandler(ExchangeHandler):
 
 
 class LabsHandler(ExchangeHandler):
-    """GET: {labs, pages}, each with name and version. `pages` are the course's own."""
+    """GET: {labs, pages}, each with name and version; labs with when they are due for the user, or "".
+
+    `pages` are the course's own.
+    """
 
     def get(self, course: str) -> None:
         exchange = self.open_course(course)
-        labs = [{"name": lab, "version": exchange.compute_version(lab)} for lab in exchange.list_labs()]
+        due = exchange.read_due_dates(self.student)
+        labs = [
+            {"name": lab, "version": exchange.compute_version(lab), "due": due.get(lab, "")}
+            for lab in exchange.list_labs()
+        ]
         pages = [{"name": page, "version": version} for page, version in exchange.list_course_pages().items()]
         self.finish({"labs": labs, "pages": pages})
 

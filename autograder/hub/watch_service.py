@@ -1,7 +1,7 @@
 """`gradlab watch` as a service of a hub: `python -m autograder.hub.watch_service COURSE EXCHANGE`.
 
 It waits until a lab is released, and starts the watch again when another one is. It also gives students the course's
-own pages, since the exchange's user can't read the course.
+own pages and the due dates, since the exchange's user can't read the course.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from autograder.base.event_log import record_event
 from autograder.base.stop_request import StopRequest
-from autograder.hub.course_pages import publish_pages
+from autograder.hub.course_pages import DUE_DATES, publish_pages
 from autograder.hub.exchange_folder import ExchangeFolder
 from autograder.hub.service_names import get_watch_service
 from autograder.hub.service_output import configure_output, print_output
@@ -35,23 +35,16 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
     folder = ExchangeFolder(exchange)
     known = folder.list_release_times()
     record_event("start", labs=", ".join(known))
+    due_dates = threading.Thread(target=_follow_due_dates, args=[course, folder.pages / DUE_DATES, stop], daemon=True)
     while not stop.is_set():
         publish_pages(course, folder.pages)
         labs, known = _list_labs(course, folder), _record_releases(known, folder.list_release_times())
         if not labs:
             stop.wait(LOOK_SECONDS)
             continue
-        watch = subprocess.Popen(
-            [sys.executable, "-P", "-m", "autograder.cli", "watch", *labs, "--course", str(course)],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            encoding="utf-8",
-            errors="replace",
-            # A killed service leaves no watch to which the next one would have to give way.
-            preexec_fn=lambda: end_with_parent(signal.SIGINT),
-        )
-        printer = threading.Thread(target=print_output, args=[watch.stdout], daemon=True)
-        printer.start()
+        if not due_dates.is_alive():  # the gradebook exists once a lab is released
+            due_dates.start()
+        watch = _start_process("autograder.cli", "watch", *labs, "--course", str(course))
         while watch.poll() is None and not stop.is_set() and _list_labs(course, folder) == labs:
             stop.wait(LOOK_SECONDS)
             publish_pages(course, folder.pages)
@@ -59,8 +52,35 @@ def run_watches(course: Path, exchange: Path, stop: StopRequest) -> None:
         if watch.poll() is None:
             watch.send_signal(signal.SIGINT)
             watch.wait()
-            printer.join(LOOK_SECONDS)  # a process that the watch has left may keep its output open
         elif watch.returncode:
+            stop.wait(PAUSE_SECONDS)
+
+
+def _start_process(module: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start one of Gradlab's own programs, and print what it prints."""
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", module, *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+        # A killed service leaves no watch to which the next one would have to give way.
+        preexec_fn=lambda: end_with_parent(signal.SIGINT),
+    )
+    threading.Thread(target=print_output, args=[process.stdout], daemon=True).start()
+    return process
+
+
+def _follow_due_dates(course: Path, file: Path, stop: StopRequest) -> None:
+    """Keep the due dates in the exchange as the gradebook and term.toml have them, until stopped."""
+    while not stop.is_set():
+        process = _start_process("autograder.hub.course_process", str(course), "due", str(file))
+        while process.poll() is None and not stop.is_set():
+            stop.wait(LOOK_SECONDS)
+        assert process.stdin is not None
+        process.stdin.close()  # which ends it
+        if process.wait():
             stop.wait(PAUSE_SECONDS)
 
 

@@ -101,10 +101,14 @@ def page(browser: Browser) -> Iterator[Page]:
 
 
 @contextlib.contextmanager
-def open_profile(browser: Browser) -> Iterator[Page]:
-    """Open a tab of a new profile, as of another person. It reaches this machine's servers and nothing else."""
+def open_profile(browser: Browser, **place: str) -> Iterator[Page]:
+    """Open a tab of a new profile, as of another person. It reaches this machine's servers and nothing else.
+
+    Args:
+        place: Where the person is: `timezone_id` and `locale`.
+    """
     expect.set_options(timeout=PATIENCE)
-    context = browser.new_context(viewport={"width": 1280, "height": 1000})
+    context = browser.new_context(viewport={"width": 1280, "height": 1000}, **place)
     context.set_default_timeout(PATIENCE)
     context.route(re.compile(r"^https?://(?!127\.0\.0\.1[:/])"), _refuse)
     yield context.new_page()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import requests
+from nbgrader.api import Gradebook
 
 from autograder.authoring.course_folder import read_course, read_labs
 from autograder.demo.students import collect_reference, fill_notebook
@@ -71,6 +72,10 @@ def test_a_student_fetches_submits_and_gets_a_mark_that_no_one_else_sees(hub: Ru
     assert "2 of 2 points" in page.read_text()
 
     assert_others_see_nothing(hub, page.read_bytes())
+    with Gradebook(f"sqlite:///{hub.course}/gradebook.db", COURSE) as gradebook:
+        gradebook.update_or_create_assignment(LAB, duedate="2099-12-04 18:00:00")
+    due = "2099-12-04T18:00:00+00:00"
+    wait_until(lambda: ana.get(f"{base}gradlab/course").json()["labs"][0]["due"] == due, "the home has the due date")
     line = rf"^\[INFO \d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d,\d{{3}} watch-{COURSE}\] ana {LAB}: 2 of 2"
     wait_until(lambda: re.search(line, hub.log.read_text(), re.MULTILINE), "the hub's output has the mark")
 

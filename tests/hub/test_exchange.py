@@ -1,5 +1,6 @@
 """The exchange service: students fetch, submit and get their pages, and nothing of anyone else's."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -8,6 +9,7 @@ import pytest
 from nbgrader.utils import notebook_hash
 
 from autograder.exchange.inbox import Inbox
+from autograder.hub.course_pages import DUE_DATES
 from autograder.hub.exchange_folder import compute_page_name
 from labext.exchange_client import ExchangeRefusal, Receipt
 from labkit.notebook_progress import START
@@ -130,12 +132,26 @@ def test_a_courses_own_pages_are_for_its_users_only(exchange: ExchangeProcess) -
     (pages / START).write_text("the start page")
     (pages / "notes.ipynb").write_text("another file")
     client = exchange.connect()
-    assert list(client.list_course_pages(COURSE)) == [START]
+    assert list(client.read_course(COURSE).pages) == [START]
     assert client.fetch_course_page(COURSE, START) == b"the start page"
     for user, name in (("eve", START), ("ana", "notes.ipynb"), ("ana", f"..%2foutbound%2f{LAB}%2f{LAB}.ipynb")):
         assert exchange.ask(f"courses/{COURSE}/pages/{name}", f"{user}-token")[0] == 404
     shutil.rmtree(pages)
-    assert exchange.connect().list_course_pages(COURSE) == {}
+    assert exchange.connect().read_course(COURSE).pages == {}
+
+
+def test_a_student_sees_no_due_date_of_another_student(exchange: ExchangeProcess) -> None:
+    due, later = "2027-02-01T18:00:00+00:00", "2027-02-03T18:00:00+00:00"
+    assert exchange.connect().read_course(COURSE).due == {LAB: ""}
+    pages = exchange.course / "pages"
+    pages.mkdir()
+    (pages / DUE_DATES).write_text(json.dumps({LAB: {"": due, "ben": later}, "02_secret": {"": due}}))
+    assert exchange.connect("ben").read_course(COURSE).due == {LAB: later}
+    assert exchange.connect("ana").read_course(COURSE).due == {LAB: due}
+    status, body = exchange.ask(f"courses/{COURSE}/labs")
+    assert status == 200 and later.encode() not in body and b"ben" not in body and b"secret" not in body
+    assert exchange.ask(f"courses/{COURSE}/pages/{DUE_DATES}")[0] == 404
+    shutil.rmtree(pages)
 
 
 @pytest.mark.parametrize("token", [None, "nonsense", "no-scope", "service-token", ""])

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from autograder.hub.course_pages import DUE_DATES
 from labext.class_labs import read_offered_courses
 from labext.lab_page import fetch_lab, replace_lab
 from labext.workspace import Workspace
@@ -85,6 +86,15 @@ def test_without_the_exchange_the_labs_that_were_seen_are_listed_with_the_reason
     offered = read_offered_courses(workspace)
     assert sorted(course.name for course in offered.courses) == [OTHER_COURSE, COURSE]
     assert "the exchange can't be reached" in offered.problem
+
+
+def test_labs_of_one_name_have_the_due_dates_of_their_courses(workspace: Workspace, exchange: ExchangeProcess) -> None:
+    (exchange.course / "pages").mkdir()
+    due = "2027-02-01T18:00:00+00:00"
+    (exchange.course / "pages" / DUE_DATES).write_text(json.dumps({LAB: {"": due}}))
+    assert {course: lab["due"] for course, lab in read_labs(workspace).items()} == {COURSE: due, OTHER_COURSE: ""}
+    exchange.kill()
+    assert read_labs(workspace)[COURSE]["due"] == "", "it may have changed"
 
 
 def test_a_lab_that_is_no_longer_released_stays_if_the_student_has_it(

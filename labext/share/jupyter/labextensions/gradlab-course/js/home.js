@@ -100,11 +100,11 @@ function buildStep(lab, numbers, isNext, actions) {
   return step;
 }
 
-/** What the class has of this lab: a lab to get, what was submitted, a newer version. */
+/** What the class has of this lab: when it's due, a lab to get, what was submitted, a newer version. */
 function buildOffer(lab, key, actions) {
   const words = `Lab ${lab.number}, ${lab.title}`;
-  if (!lab.path) return [button('Get this lab', () => actions.open(lab, ''), { class: 'gradlab-offer', 'data-key': `get/${key}`, 'aria-label': `Get this lab: ${words}` })];
-  const parts = [];
+  const parts = lab.due ? [buildDueDate(new Date(lab.due))] : [];
+  if (!lab.path) return [...parts, button('Get this lab', () => actions.open(lab, ''), { class: 'gradlab-offer', 'data-key': `get/${key}`, 'aria-label': `Get this lab: ${words}` })];
   const submission = lab.offer?.submission;
   if (submission) {
     const line = element('p', '', { class: 'gradlab-small gradlab-submission' });
@@ -120,6 +120,14 @@ function buildOffer(lab, key, actions) {
     parts.push(line);
   }
   return parts;
+}
+
+/** In the student's time zone. */
+function buildDueDate(date) {
+  const line = element('p', date < Date.now() ? 'Was due ' : 'Due ', { class: 'gradlab-small' });
+  const form = { weekday: 'short', day: 'numeric', month: 'short', hour: 'numeric', minute: '2-digit' };
+  line.append(element('time', date.toLocaleString(undefined, form), { datetime: date.toISOString() }));
+  return line;
 }
 
 function describeSubmission({ time, mark, reason, has_mark }) {
