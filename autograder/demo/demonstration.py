@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -12,7 +13,7 @@ from autograder.authoring.course_folder import build_course, read_course, read_l
 from autograder.base.errors import GradlabError
 from autograder.base.processors import count_processors
 from autograder.base.progress_bar import show_progress
-from autograder.base.text import format_count
+from autograder.base.text import format_count, join_names
 from autograder.classroom.open_class import grade_lab
 from autograder.demo.students import DemoSubmission, make_class
 from autograder.gradebook.class_reader import read_class
@@ -20,7 +21,7 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.gradebook.result_reader import read_results
 from autograder.gradebook.submission_result import SubmissionResult
 from autograder.model.course import Lab
-from autograder.proving.proof import prove_lab
+from autograder.proving.parallel_proofs import prove_labs
 from autograder.reports.feedback import write_feedback
 from autograder.reports.lab_report import write_report
 from autograder.sandbox import find_layers, find_strongest_level
@@ -43,8 +44,7 @@ def run_demo(course: Path, folder: Path, out: Console) -> None:
     folder = folder.resolve()
     labs = _create_course(course, folder)
     out.print(f"built {format_count(len(labs), 'lab')} in {folder}")
-    for lab in labs[:PROVED]:
-        _prove(lab, out)
+    _prove_labs(labs[:PROVED], out)
     lab = labs[0]
     members = list(make_class(lab))
     for member in members:
@@ -82,12 +82,13 @@ def _create_course(course: Path, folder: Path) -> list[Lab]:
     return list(read_labs(copied))
 
 
-def _prove(lab: Lab, out: Console) -> None:
-    with out.status(f"proving {lab.name}"):
-        proof = prove_lab(lab)
-    out.print(f"proved {lab.name}: {proof.right} right, {proof.wrong} wrong, {proof.generated} generated answers")
-    if proof.problems:
-        raise GradlabError("\n".join(proof.problems))
+def _prove_labs(labs: Sequence[Lab], out: Console) -> None:
+    with out.status(f"proving {join_names([lab.name for lab in labs])}"):
+        for proof in prove_labs(labs, count_processors()):
+            counts = f"{proof.right} right, {proof.wrong} wrong, {proof.generated} generated answers"
+            out.print(f"proved {proof.lab}: {counts}")
+            if proof.problems:
+                raise GradlabError("\n".join(proof.problems))
 
 
 def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
