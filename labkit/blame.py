@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import linecache
+import sys
 import sysconfig
 from pathlib import Path
 from types import TracebackType
@@ -63,8 +64,10 @@ def blame_exception(error: BaseException, trace: TracebackType | None, cell: str
     if not in_exercise and is_missing_return(error, trace, student_frames[-1][0] if student_frames else cell):
         return Attribution("your result is None", kind, Blame.STUDENT, Cause.NOTHING)
     if student_frames:
-        if is_unwritten:
+        if is_unwritten and (not in_exercise or student_frames[-1] == in_exercise[-1]):
             return unwritten
+        if is_unwritten:  # in another of the student's functions
+            return Attribution(f"it uses {_find_function_name(trace)}, which isn't written yet", kind, Blame.STUDENT)
         if not in_exercise:  # a helper of the check failed on what the student's function returned
             return Attribution(f"your result could not be used: {kind}: {text}", kind, Blame.STUDENT)
         file, line = in_exercise[-1]  # deeper ones may be in a function that the course gave
@@ -90,8 +93,16 @@ def _find_exercise_frames(frames: list[tuple[str, int]], cell: str) -> list[tupl
     return [frame for frame in frames if not exercise or definition.search("".join(linecache.getlines(frame[0])))]
 
 
+def _find_function_name(trace: TracebackType | None) -> str:
+    """Return the name of the function that raised an exception."""
+    name = ""
+    while trace is not None:
+        name, trace = trace.tb_frame.f_code.co_name, trace.tb_next
+    return name
+
+
 def _suggest_name(error: BaseException, trace: TracebackType | None) -> str:
-    """Return a line with the name that was probably meant, or which cell to run; empty unless a name isn't defined."""
+    """Return a line with the name that was probably meant, or how to define it; empty unless a name isn't defined."""
     if not isinstance(error, NameError) or trace is None:
         return ""
     while trace.tb_next is not None:
@@ -100,6 +111,8 @@ def _suggest_name(error: BaseException, trace: TracebackType | None) -> str:
     close = difflib.get_close_matches(error.name or "", sorted(names), n=1, cutoff=0.75)
     if close:
         return f"\nDid you mean {close[0]}?"
+    if error.name in sys.stdlib_module_names:
+        return f"\nImport it first: import {error.name}"
     return "" if isinstance(error, UnboundLocalError) else "\nIf a cell above defines it, run that cell first."
 
 

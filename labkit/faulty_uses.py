@@ -15,14 +15,14 @@ def add_faulty_uses(work: Sequence[WorkItem], sources: Mapping[str, str]) -> tup
     Args:
         sources: The student's text by exercise.
     """
-    faulty: dict[str, str] = {}
+    faulty: list[str] = []
     found = []
     for item in work:
         is_wrong = item.state is WorkState.FAILING or (item.state is WorkState.MARKED and not item.is_full)
         used = _find_names(sources[item.name]) if is_wrong else set()
-        found.append(replace(item, faulty_uses=tuple(title for name, title in faulty.items() if name in used)))
+        found.append(replace(item, faulty_uses=tuple(name for name in faulty if name in used)))
         if item.kind is WorkKind.EXERCISE and (is_wrong or item.state is WorkState.UNTOUCHED):
-            faulty[item.name] = item.shown_name
+            faulty.append(item.name)
     return tuple(found)
 
 

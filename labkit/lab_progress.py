@@ -76,7 +76,7 @@ class WorkItem:
     tries: int = 0
     """How many different answers were marked below full marks."""
     faulty_uses: tuple[str, ...] = ()
-    """Earlier exercises that this one uses and that aren't right yet, by what students call them."""
+    """Earlier exercises that this one uses and that aren't right yet, by name."""
 
     @property
     def is_practice(self) -> bool:

@@ -29,12 +29,14 @@ class ValueSnapshot:
         self._keys: list[Any] | None = None
         self._items: list[ValueSnapshot] | None = None
         self._brackets = ("", "")
+        self._layout = ""
         self._dtype: torch.dtype | None = None
         if hasattr(type(value), "__probe__"):
             return
         if isinstance(value, Tensor):
             self._numbers, self._dtype, self._find = _read_numbers(value), value.dtype, weakref.ref(value)
             self._version = _read_version(value)
+            self._layout = _describe_layout(value)
         elif isinstance(value, np.ndarray):
             self._numbers = value.tolist() if value.size <= MAX_NUMBERS else None
             self._find = lambda: value
@@ -61,7 +63,8 @@ class ValueSnapshot:
     def _format_whole(self) -> str:
         if self._numbers is not None:
             value = np.array(self._numbers) if self._dtype is None else torch.tensor(self._numbers, dtype=self._dtype)
-            return " ".join(repr(value.cpu() if isinstance(value, Tensor) else value).split())
+            text = " ".join(repr(value.cpu() if isinstance(value, Tensor) else value).split())
+            return f"<{text}{self._layout}>" if self._layout else text
         if self._items is None:
             return self._description
         texts = [item.format() for item in self._items]
@@ -95,7 +98,7 @@ def _describe(value: Any) -> str:
     if hasattr(type(value), "__probe__"):  # a proxy, which would ask the student's process even for its type
         return "<an object of yours>"
     if isinstance(value, Tensor | np.ndarray):
-        return f"<{describe_value(value)}>"
+        return f"<{describe_value(value)}{_describe_layout(value)}>"
     text = repr(value) if isinstance(value, PLAIN) else ""
     if 0 < len(text) <= MAX_TEXT:
         return text
@@ -104,6 +107,15 @@ def _describe(value: Any) -> str:
     if isinstance(name, str) and name.isidentifier():
         return f"<{kind} {name}>"
     return f"<{kind} of length {len(value)}>" if isinstance(value, list | tuple | dict | str) else f"<{kind}>"
+
+
+def _describe_layout(value: Any) -> str:
+    """Describe how a view reads its memory; empty if that's one number after the other, from the first on."""
+    if type(value) not in (Tensor, torch.nn.Parameter) or value.layout != torch.strided:
+        return ""
+    strides = "" if value.is_contiguous() else f" with strides {tuple(value.stride())}"
+    offset = value.storage_offset()
+    return strides + (f"{' and' if strides else ' with'} offset {offset}" if offset else "")
 
 
 def _read_numbers(t: Tensor) -> Any:

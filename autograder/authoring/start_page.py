@@ -25,9 +25,11 @@ HOW = """## How a lab works
 - After a break, Python has forgotten your names. Choose *Run > Run All Above Selected Cell* (in Colab, *Runtime > Run
   before*), or press *Check*, which runs what it needs.
 - To write an answer in words, double-click its cell, or select it and press Enter.
+- Keys in JupyterLab: **Ctrl+Alt+C** runs the check of the cell you're in, **Ctrl+Alt+N** goes to the next exercise,
+  **Ctrl+Alt+M** marks your work, **Ctrl+Alt+R** restores a cell, and **Ctrl+Alt+H** opens the course's home.
 - Without a mouse: the arrow keys select a cell once you've left the text with **Escape**. **Enter** on the course's
-  text opens its hint or goes to its first choice, **Tab** goes on to the next one, and Escape returns to the cell.
-  **Z** undoes what happened to cells, such as one deleted by accident.
+  text, or on a check, goes to its first hint, choice or button, **Tab** goes on from there, and Escape returns to the
+  cell. **Z** undoes what happened to cells, such as one deleted by accident.
 - The [glossary](00_glossary.ipynb) explains the words you've forgotten.
 
 ## What the checks try

@@ -141,6 +141,7 @@ def _run_checks(
     """Run the given and check cells in this process."""
     seed_all()
     namespace = create_namespace()
+    sources = {step.exercise: step.source for step in steps if step.exercise}
     syntax_errors = {step.exercise: _explain_refusal(step, results[step.id]) for step in steps if step.exercise}
     for step, defined in _iter_steps(steps):
         if step.kind is StepKind.GIVEN:
@@ -155,6 +156,7 @@ def _run_checks(
             if any(outcome.cause is Cause.BUSY for outcome in outcomes) and runner.restart():
                 outcomes = _examine_check_cell(step, runner, budget, namespace, defined)
             results[step.id].outcomes = outcomes
+            _explain_unwritten(outcomes, sources.get(step.checked, ""))
             if syntax_error := syntax_errors.get(step.checked):
                 _blame_syntax(outcomes, syntax_error)
 
@@ -166,6 +168,13 @@ def _explain_refusal(step: Step, result: StepResult) -> str:
     """
     is_refused = any(output.get("ename") in SYNTAX_ERRORS for output in result.outputs)
     return find_syntax_error(step.source) if is_refused else ""
+
+
+def _explain_unwritten(outcomes: Sequence[Outcome], source: str) -> None:
+    """Explain a stub's exception by another exercise, if the answer that was called has no stub any more."""
+    for outcome in outcomes:
+        if outcome.cause is Cause.UNWRITTEN and source and outcome.error not in source:
+            outcome.seen, outcome.cause = "it uses a function that isn't written yet", None
 
 
 def _blame_syntax(outcomes: Sequence[Outcome], syntax_error: str) -> None:

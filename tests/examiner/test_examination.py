@@ -8,7 +8,7 @@ import torch
 from autograder.examiner.examination import Step, examine_steps
 from autograder.forkserver.client import ForkServerClient
 from autograder.model.course import StepKind
-from labkit.cause import Cause
+from labkit.cause import NOT_WRITTEN, Cause
 
 GIVEN = "import torch\nfrom labkit import check\n"
 ANSWER = "def threads():\n    return torch.get_num_threads()\n"
@@ -153,4 +153,27 @@ def test_of_several_calls_with_drawn_inputs_the_outcome_has_the_one_whose_result
         Step("check-double", StepKind.CHECK, f"from labkit.reference import define_reference\n{DOMAIN}{TRIALS}"),
     ]
     (outcome,) = examine_steps(steps, fork_server.start_process)["check-double"].outcomes
-    assert outcome.call == ("double(x=tensor([[0., 1., 2.], [3., 4., 5.]])), with this kind of input: transposed")
+    assert outcome.call == (
+        "double(x=<tensor([[0., 1., 2.], [3., 4., 5.]]) with strides (1, 2)>), with this kind of input: transposed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("answer", "seen", "cause"),
+    [
+        ("def double(x):\n    return 4 * half(x)", "it uses a function that isn't written yet", None),
+        ("def double(x):\n    raise NotImplementedError()", NOT_WRITTEN, Cause.UNWRITTEN),
+    ],
+)
+def test_an_answer_that_uses_an_unwritten_one_is_not_called_unwritten(
+    fork_server: ForkServerClient, answer: str, seen: str, cause: Cause | None
+) -> None:
+    check = 'with check("two", "doubles"):\n    assert double(1) == 2\ncheck.score("double", points=1)\n'
+    steps = [
+        Step("setup", StepKind.GIVEN, GIVEN),
+        Step("exercise-half", StepKind.STUDENT, "def half(x):\n    raise NotImplementedError()", exercise="half"),
+        Step("exercise-double", StepKind.STUDENT, answer, exercise="double"),
+        Step("check-double", StepKind.CHECK, check, checked="double"),
+    ]
+    (outcome,) = examine_steps(steps, fork_server.start_process)["check-double"].outcomes
+    assert (outcome.seen, outcome.cause, outcome.error) == (seen, cause, "NotImplementedError")

@@ -26,7 +26,7 @@ def plant_writable_hub(place: Department) -> None:
 
 
 def plant_open_exchange(place: Department) -> None:
-    (place.hub / "exchange" / "gradlab").mkdir(parents=True)
+    (place.hub / "exchange" / "gradlab").mkdir(parents=True, exist_ok=True)
     (place.hub / "exchange" / "gradlab").chmod(0o755)
 
 

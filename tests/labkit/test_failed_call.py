@@ -58,6 +58,11 @@ def run_check(body: str, *definitions: str, exercise: str = "f") -> Outcome:
         ("got = f(torch.ones(1))\nother = 1\nassert got.shape == (2,), 'no'", "f(x=tensor([1.]), n=1)"),
         ("a = f(torch.ones(1))\nb = f(torch.zeros(1))\nassert a == 2, 'no'", "f(x=tensor([1.]), n=1)"),
         ("t = torch.ones(1)\nassert f(t) == 2\n", "f(x=tensor([1.]), n=1)"),
+        ("assert f(torch.arange(4)[2:]) == 0", "f(x=<tensor([2, 3]) with offset 2>, n=1)"),
+        (
+            "assert f(torch.ones(9, 12)[1:].mT) == 0",
+            "f(x=<a tensor of shape (12, 8), float32 with strides (1, 12) and offset 12>, n=1)",
+        ),
         ("assert f(torch.ones(99)) == 0", "f(x=<a tensor of shape (99,), float32>, n=1)"),
         ("assert 1 == 2", ""),
         ("assert_close(f(torch.ones(2)), torch.tensor(2.0))", ""),  # it passes

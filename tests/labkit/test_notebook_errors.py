@@ -61,7 +61,9 @@ def test_other_errors_are_shown_as_they_are(run: Run, code: str) -> None:
 
 
 def test_progress_without_a_lab_shows_what_was_checked(run: Run, tmp_path: Any) -> None:
-    run(f"import os\nos.chdir({str(tmp_path)!r})")
+    run(
+        f"import os\nos.chdir({str(tmp_path)!r})\nfrom labkit.check import _verdicts\n_verdicts.clear()"
+    )  # of other tests
     (shown,) = run("progress()")
     assert list(shown["data"]) == ["text/plain"] and "Run a lab's checks first" in shown["data"]["text/plain"]
     run("def f(x):\n    return x\nwith check('a', 'doubles'):\n    assert f(1) == 2\ncheck.score('f', points=1)")
@@ -87,3 +89,18 @@ def test_a_card_says_if_the_answer_failed_to_run_since_it_was_defined(run: Run, 
     run("import sys\nsys.modules['labkit.check']._verdicts.clear()")  # for the test of progress() in this kernel
     mime = "application/vnd.gradlab.verdict+json"
     assert fine["data"][mime]["source"] == outdated["data"][mime]["source"] != defined["data"][mime]["source"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "words"),
+    [
+        ("def double(x):\n    return 4 * half(x)", "it uses half, which isn't written yet"),
+        ("def double(x):\n    raise NotImplementedError()", "not written yet"),
+        ("def double(x):\n    return math.prod([2, x])", "Import it first: import math"),
+    ],
+)
+def test_a_card_says_what_is_missing(run: Run, answer: str, words: str) -> None:
+    run("def half(x):\n    raise NotImplementedError()")
+    run(answer)
+    (shown,) = run(CHECKS)
+    assert words in shown["data"]["text/html"].replace("&#x27;", "'")

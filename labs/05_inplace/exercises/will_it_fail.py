@@ -97,40 +97,48 @@ with check(
 ):
     got = will_it_fail()
     explain(
-        [got["a"], got["b"]],
-        ["now", "backward"],
+        {"a": got["a"], "b": got["b"]},
+        {"a": "now", "b": "backward"},
         {
-            "no_grad hides nothing: the write isn't recorded, but it's counted": ["now", "silent"],
-            "a write to a leaf that requires grad is refused at once": ["backward", "backward"],
+            "no_grad hides nothing: the write isn't recorded, but it's counted": {"a": "now", "b": "silent"},
+            "a write to a leaf that requires grad is refused at once": {"a": "backward", "b": "backward"},
         },
     )
 with check("square", "c, d and e: what square keeps", weight=3, hint="The derivative of a square is twice what?"):
     got = will_it_fail()
     explain(
-        [got["c"], got["d"], got["e"]],
-        ["ok", "ok", "backward"],
+        {"c": got["c"], "d": got["d"], "e": got["e"]},
+        {"c": "ok", "d": "ok", "e": "backward"},
         {
-            "not every write is an error: only one that hits what was kept": ["backward", "backward", "backward"],
-            "square keeps its input, not its output": ["ok", "backward", "ok"],
+            "not every write is an error: only one that hits what was kept": {
+                "c": "backward",
+                "d": "backward",
+                "e": "backward",
+            },
+            "square keeps its input, not its output": {"c": "ok", "d": "backward", "e": "ok"},
         },
     )
 with check("exp", "f and g: what exp keeps", weight=3, hint="Which of the two does exp need for its derivative?"):
     got = will_it_fail()
     explain(
-        [got["f"], got["g"]],
-        ["ok", "backward"],
-        {"exp keeps its output, not its input": ["backward", "ok"]},
+        {"f": got["f"], "g": got["g"]},
+        {"f": "ok", "g": "backward"},
+        {"exp keeps its output, not its input": {"f": "backward", "g": "ok"}},
     )
 with check(
     "aliases", "h, i and j: other names for the same memory", weight=3, hint="Which of the three share the counter?"
 ):
     got = will_it_fail()
     explain(
-        [got["h"], got["i"], got["j"]],
-        ["silent", "backward", "silent"],
+        {"h": got["h"], "i": got["i"], "j": got["j"]},
+        {"h": "silent", "i": "backward", "j": "silent"},
         {
-            "a detached tensor shares the counter, so that write is counted": ["silent", "silent", "silent"],
-            "writes through .data and NumPy aren't counted": ["backward", "backward", "backward"],
+            "a detached tensor shares the counter, so that write is counted": {
+                "h": "silent",
+                "i": "silent",
+                "j": "silent",
+            },
+            "writes through .data and NumPy aren't counted": {"h": "backward", "i": "backward", "j": "backward"},
         },
     )
 with check(
@@ -141,10 +149,10 @@ with check(
 ):
     got = will_it_fail()
     explain(
-        [got["k"], got["l"]],
-        ["backward", "now"],
+        {"k": got["k"], "l": got["l"]},
+        {"k": "backward", "l": "now"},
         {
-            "the counter counts every write, even one that doesn't change any values": ["ok", "now"],
+            "the counter counts every write, even one that doesn't change any values": {"k": "ok", "l": "now"},
         },
     )
 with check(
@@ -155,18 +163,18 @@ with check(
 ):
     got = will_it_fail()
     explain(
-        [got["m"], got["n"]],
-        ["silent", "ok"],
+        {"m": got["m"], "n": got["n"]},
+        {"m": "silent", "n": "ok"},
         {
-            "PyTorch doesn't look for windows that overlap: the write in m is recorded, but its gradient is wrong": [
-                "now",
-                "ok",
-            ],
-            "a write that is recorded and counted can have a wrong gradient: in m, one element is in two windows": [
-                "ok",
-                "ok",
-            ],
-            "windows are fine if no two of them share an element, as in n": ["silent", "silent"],
+            "PyTorch doesn't look for windows that overlap: the write in m is recorded, but its gradient is wrong": {
+                "m": "now",
+                "n": "ok",
+            },
+            "a write that is recorded and counted can have a wrong gradient: in m, one element is in two windows": {
+                "m": "ok",
+                "n": "ok",
+            },
+            "windows are fine if no two of them share an element, as in n": {"m": "silent", "n": "silent"},
         },
     )
 

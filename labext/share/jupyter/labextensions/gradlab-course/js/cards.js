@@ -74,8 +74,13 @@ function buildAddition(work, lab, actions, copies) {
       ? buildLine('pass', `Marked: ${earned}, full marks`)
       : buildLine(work.earned > 0 ? 'partly' : 'fail', `Marked: ${earned}`));
   }
+  const faulty = work.stale ? [] : lab.work.filter(each => work.faulty_uses.includes(each.name));
+  if (faulty.length) {
+    parts.unshift(element('p', describeFaultyUses(faulty.map(each => each.title))));
+    row.append(button(`Go to ${faulty[0].title}`, () => actions.open(faulty[0].name)));
+  }
+  if (isFull(work) && work.passed < work.checks && !work.stale) parts.push(element('p', EARLIER_CHECKS));
   parts.push(...listHidden(work.hidden));
-  if (work.faulty_uses.length && !work.stale) parts.push(element('p', describeFaultyUses(work.faulty_uses)));
   if (isFull(work) && work.another_way) parts.push(fold('Another way to write it', actions.renderCode(work.another_way)));
   if (work.state === 'passing' && !lab.submitted) row.append(button('Mark it now', actions.mark, actions.labelKeys('gradlab:mark')));
   const next = chooseNextWork(lab, work.name);
@@ -89,6 +94,9 @@ function buildAddition(work, lab, actions, copies) {
   parts.push(element('p', `This lab: ${describePoints(lab)}`, { class: 'gradlab-small' }));
   return row.childElementCount ? [...parts, row] : parts;
 }
+
+const EARLIER_CHECKS =
+  'The checks above ran before you changed another cell, which this answer uses. The mark counts that change.';
 
 const describeFaultyUses = names =>
   `Your answer uses ${names.join(' and ')}, which ${names.length > 1 ? "aren't" : "isn't"} right yet. Start there.`;

@@ -114,7 +114,7 @@ function decoratePrediction(cell, shown) {
       result.textContent = 'Type a number.';
       return;
     }
-    const right = items.length ? isSame(given, wanted) : isNear(given[0], wanted[0]);
+    const right = items.length ? isSame(given, wanted) : isSameNumber(given[0], wanted[0]);
     const last = cell.model.getMetadata(PREDICTION);
     const missed = !right || Boolean(last?.missed);
     const again = right && missed ? (last?.again ?? 0) + 1 : 0; // right ones since it was wrong: they decide when it comes back
@@ -155,10 +155,10 @@ function markChoices(inputs, wanted) {
 
 const toNumber = text => Number(text.replace(',', '.'));
 
-/** Whether a typed number is about the right one. */
-function isNear(given, wanted) {
+/** Whether a typed number is the right one. A neighbor of 2048 is wrong, so only what a decimal loses is forgiven. */
+function isSameNumber(given, wanted) {
   const number = Number(wanted);
-  return Math.abs(toNumber(given) - number) <= 1e-6 + 0.01 * Math.abs(number);
+  return Math.abs(toNumber(given) - number) <= 1e-6 * Math.max(1, Math.abs(number));
 }
 
 /** Whether these choices are the right ones. */
