@@ -46,6 +46,29 @@ def test_the_courses_own_pages_open_from_the_home_and_the_panel(grader_free_serv
     expect(page.get_by_role("tab", name="00_glossary.ipynb")).to_be_visible()
 
 
+def test_the_text_of_the_courses_own_pages_stays_rendered(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    start = grader_free_server.folder / "00_start_here.ipynb"
+    notebook = nbformat.read(start, as_version=4)
+    notebook.cells.append(nbformat.v4.new_markdown_cell("My own notes."))
+    nbformat.write(notebook, start)
+    for name, texts in (("00_glossary", ["Glossary"]), ("00_start_here", ["A small course", "How a lab works"])):
+        page.goto(grader_free_server.address(f"lab/tree/{name}.ipynb") + "&reset")
+        expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
+        for text in texts:
+            cell = page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).first
+            cell.locator(".jp-RenderedMarkdown").dblclick(position={"x": 3, "y": 3})
+            cell.focus()
+            page.keyboard.press("Enter")
+            expect(cell.locator(".jp-RenderedMarkdown")).to_be_visible()
+            expect(cell.locator(".cm-content:visible")).to_have_count(0)
+            expect(page.get_by_text("Mode: Command")).to_be_visible()
+    own = page.locator(".jp-Notebook .jp-Cell").filter(has_text="My own notes.")
+    own.focus()
+    page.keyboard.press("Enter")
+    expect(own.locator(".cm-content")).to_be_focused()
+
+
 def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
     path = grader_free_server.folder / LAB / f"{LAB}.ipynb"

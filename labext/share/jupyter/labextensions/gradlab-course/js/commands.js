@@ -199,7 +199,7 @@ export function makeCommands(lesson) {
   /** Go to the controls of the course's text, which stays rendered, or edit what isn't the course's. */
   function enter() {
     const cell = front().content.activeCell;
-    if (isCourseText(cell)) enterText(cell);
+    if (isCourseText(front(), cell)) enterText(cell);
     else lesson.app.commands.execute('notebook:enter-edit-mode');
   }
 
@@ -228,7 +228,12 @@ export function makeCommands(lesson) {
       execute: () => cancelLatest(),
       isEverywhere: true,
     },
-    'gradlab:enter-text': { label: 'Go to the first control of this text', caption: 'Open its hint, or answer its question', execute: enter },
+    'gradlab:enter-text': {
+      label: 'Go to the first control of this text',
+      caption: 'Open its hint, or answer its question',
+      execute: enter,
+      isEverywhere: true, // also in the course's pages
+    },
     'gradlab:refuse-deletion': { label: "Say why this cell can't be deleted", execute: refuseDeletion },
     ...makeSelectionCommands(front, NotebookActions),
     'gradlab:show-page': {

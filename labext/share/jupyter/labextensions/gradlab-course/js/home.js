@@ -1,10 +1,11 @@
 // The course's home in JupyterLab's main area: what the course is for, where to continue, and the labs as a path.
 
+import { HOW, START } from './course_pages.js';
 import { button, element, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { buildMilestoneLine } from './milestone_line.js';
 import { chooseNextLab, describePoints, isPassed, keyOf } from './next_work.js';
-import { HOW, START, chooseTitle, describeEnd, pointBar } from './panel.js';
+import { chooseTitle, describeEnd, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
 

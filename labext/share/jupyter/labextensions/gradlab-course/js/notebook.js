@@ -1,6 +1,7 @@
 // The cells of a lab in an open notebook: finding, naming and selecting them.
 
 import { awaitControl, findControl } from './controls.js';
+import { isPageText } from './course_pages.js';
 import { Way } from './scrolling.js';
 
 const KEY = 'gradlab';
@@ -47,7 +48,10 @@ export function nameSource(source, longest = LONGEST_LINE) {
 }
 
 /** Whether the course wrote this text, which students have no reason to change. */
-export const isCourseText = cell => cell.model.type === 'markdown' && Boolean(factsOf(cell).kind) && !WRITTEN.includes(factsOf(cell).kind);
+export function isCourseText(panel, cell) {
+  const { kind } = factsOf(cell);
+  return cell.model.type === 'markdown' && (isPageText(panel, cell) || (Boolean(kind) && !WRITTEN.includes(kind)));
+}
 
 /** Mark the course's own cells for the style sheet and the keyboard, which goes to the controls of their texts. */
 export function markCourseCells(panel) {
@@ -56,7 +60,7 @@ export function markCourseCells(panel) {
     const { kind } = factsOf(cell);
     cell.node.classList.toggle('gradlab-course-cell', Boolean(kind) && kind !== 'scratch' && !WRITTEN.includes(kind));
     cell.node.classList.toggle('gradlab-protected', cell.model.getMetadata('deletable') === false);
-    cell.node.classList.toggle('gradlab-text', isCourseText(cell));
+    cell.node.classList.toggle('gradlab-text', isCourseText(panel, cell));
     const fold = cell.node.querySelector('.jp-collapseHeadingButton');
     if (fold) fold.tabIndex = -1; // the arrow keys fold a heading; Tab goes to the text's controls
   }
@@ -157,7 +161,7 @@ export async function goTo(panel, index, actions) {
   if (notebook.activeCell?.model.type === 'markdown') notebook.activeCell.rendered = true; // an answer that was open
   notebook.mode = 'command'; // in the edit mode, selecting a text opens its source
   notebook.activeCellIndex = index;
-  if (isCourseText(cell)) cell.rendered = true;
+  if (isCourseText(panel, cell)) cell.rendered = true;
   await new Way(notebook, cell, findTask(notebook, index)).arrive(async () => {
     await actions.focusActiveCell(notebook, { waitUntilReady: true, preventScroll: true });
     if (kind === 'predict' || (kind === 'prose' && exercise)) (await awaitControl(cell))?.focus({ preventScroll: true });
@@ -189,10 +193,10 @@ function startAnswer(notebook, cell) {
 }
 
 /** Call this before JupyterLab gets a double click, which opens a text: the course's stays rendered. */
-export function handleDoubleClick(notebook, event) {
-  const cell = notebook.widgets.find(each => each.node.contains(event.target));
-  if (cell && isCourseText(cell)) event.stopPropagation();
-  else requestAnimationFrame(() => startEditing(notebook));
+export function handleDoubleClick(panel, event) {
+  const cell = panel.content.widgets.find(each => each.node.contains(event.target));
+  if (cell && isCourseText(panel, cell)) event.stopPropagation();
+  else requestAnimationFrame(() => startEditing(panel.content));
 }
 
 /** In a text that has been opened, typing edits it instead of running commands. */

@@ -1,5 +1,6 @@
 // The side panel: where to continue, the work in the open lab, and all labs. States are an icon and words.
 
+import { PAGES } from './course_pages.js';
 import { button as makeButton, element, formatCount, formatPoints, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import {
@@ -14,10 +15,7 @@ const STATES = {
   marked: 'marked',
 };
 
-export const START = '00_start_here.ipynb';
 const CONTINUE = { class: 'gradlab-primary gradlab-continue', 'data-key': 'continue' };
-export const HOW = 'How a lab works'; // the heading of a section of that page
-const PAGES = { [START]: HOW, '00_glossary.ipynb': 'Glossary' };
 
 export function makePanel({ Widget }, actions) {
   const widget = new Widget();

@@ -8,6 +8,7 @@ import { makeCommands } from './commands.js';
 import { leaveControl } from './controls.js';
 import { describeCopies, markCopies } from './copies.js';
 import { Course } from './course.js';
+import { isCoursePage } from './course_pages.js';
 import { makeCourseIcon } from './course_icon.js';
 import { renderCode } from './elements.js';
 import { ExecutedCells } from './executed_cells.js';
@@ -112,6 +113,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
 
   // The notebook rendered something. New cards are updated once their state is known.
   function handleRender(panel) {
+    if (isCoursePage(panel)) markCourseCells(panel);
     if (!isLab(panel)) return;
     decorate(panel);
     if (hasNewCards(panel)) scheduleRead();
@@ -129,6 +131,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     now.message = message;
     if (!isLab(front)) {
       now.open = null;
+      if (isCoursePage(front)) markCourseCells(front);
     } else {
       try {
         now.open = await course.state(front.context.path, extractState(front));
@@ -190,7 +193,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
       if (isLab(front)) [saveAnswers, keepPlace].forEach(keep => keep(front));
       labelToolbar(front.toolbar.node, app.commands);
       front.content.node.addEventListener('keydown', leaveControl);
-      front.content.node.addEventListener('dblclick', event => handleDoubleClick(front.content, event), true);
+      front.content.node.addEventListener('dblclick', event => handleDoubleClick(front, event), true);
       new MutationObserver(() => handleRender(front)).observe(front.content.node, { childList: true, subtree: true });
       await tabs.keepNotebook(front, wanted => reveal(front, wanted.name, wanted.isAgain), words => modules['@jupyterlab/apputils'].Notification.warning(words, { autoClose: false }));
     }
