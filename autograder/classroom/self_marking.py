@@ -67,7 +67,8 @@ class CopyMark(Mark):
     @property
     def message(self) -> str:
         mark = f"{format_points(self.points or 0.0)} of {format_points(self.worth + self.by_hand)} points"
-        return f"{mark}, not counting {format_points(self.by_hand)} for written answers" if self.by_hand else mark
+        written = f"; written answers, not marked yet, are worth {format_points(self.by_hand)} of them"
+        return mark + written if self.by_hand else mark
 
 
 @dataclass(frozen=True)

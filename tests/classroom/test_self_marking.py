@@ -232,7 +232,7 @@ def test_cells_that_were_stopped_are_left_out_and_a_students_own_mark_counts_eve
     lines = [json.loads(line) for line in output.getvalue().splitlines()]
     first, own, again = [line for line in lines if "progress" not in line]
     steps = [line["progress"] for line in lines if "progress" in line]
-    assert first["words"] == "2 of 3 points, not counting 1 for written answers"
+    assert first["words"] == "2 of 3 points; written answers, not marked yet, are worth 1 of them"
     assert own == {"points": 0.5}
     assert again["words"] == "2.5 of 3 points"
     assert "yours to mark" in pages[0]
