@@ -382,10 +382,11 @@ ways = {
 }
 explore_strides(ways)
 
-# %% [markdown]
+# %% answer [markdown]
 # A stride of 0: with it, `expand` reads the slots of one row three times. The diagonal has a stride of 5: one row plus
 # one column.
-#
+
+# %% [markdown]
 # A tensor is *contiguous* if its elements, read in order, follow one another in memory without gaps. `table` is
 # contiguous, but `table.T` and `table[1:, ::2]` aren't. `t.contiguous()` returns `t` itself if it's already contiguous,
 # or else a contiguous copy.

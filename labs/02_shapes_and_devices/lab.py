@@ -534,12 +534,14 @@ hint(
 
 # %% exercise: multi_head_attention points=3 level=medium
 
+# %% answer [markdown]
+# To merge the heads, undo both steps of `split_heads` in reverse order: `transpose(1, 2)`, then `flatten(2)`.
+
 # %% [markdown]
-# To merge, undo both steps in reverse order: `transpose(1, 2)`, then `flatten(2)`. PyTorch's `nn.MultiheadAttention`
-# stores its matrices transposed, as `nn.Linear` does, and takes the causal mask as `attn_mask`. Be careful with boolean
-# masks: in this module, True *hides* a position, but in `scaled_dot_product_attention`, True *shows* it. With the wrong
-# kind of mask, you get no error, and each position sees only what comes after it. Does the module compute the same
-# result as your function?
+# PyTorch's `nn.MultiheadAttention` stores its matrices transposed, as `nn.Linear` does, and takes the causal mask as
+# `attn_mask`. Be careful with boolean masks: in this module, True *hides* a position, but in
+# `scaled_dot_product_attention`, True *shows* it. With the wrong kind of mask, you get no error, and each position sees
+# only what comes after it. Does the module compute the same result as your function?
 
 # %% example
 torch.manual_seed(0)
@@ -1097,10 +1099,11 @@ hint(
 
 # %% exercise: Normalize points=4 level=medium further
 
-# %% [markdown]
+# %% answer [markdown]
 # By default, `mean` aligns with W: for most sizes, that raises an error, but if W equals C, there's no error and the
 # result is wrong. With shape `(C, 1, 1)`, it aligns with the channels.
-#
+
+# %% [markdown]
 # Why would `persistent=False` be wrong for `mean` and `std`?
 
 # %% answer [markdown]
@@ -1201,10 +1204,12 @@ hint(
 # %% exercise: windows points=3 level=medium further
 
 # %% [markdown]
-# In PyTorch, this is `x.unfold(-1, k, step)`. What would you do about the memory that `windows(signal, 100, 1) -
+# Which method of a tensor does the same? And what would you do about the memory that `windows(signal, 100, 1) -
 # windows(signal, 100, 1).mean(-1, keepdim=True)` takes?
 
 # %% answer [markdown]
+# `x.unfold(-1, k, step)` does.
+#
 # The windows are a view, but the difference is a new tensor of 399,960,400 bytes. If you need only one number per
 # window, compute it without the difference: a window's variance, for instance, is the mean of the squares minus the
 # square of the mean, and both are averages over windows. (Subtract the whole signal's mean first. The next section

@@ -169,9 +169,11 @@ hint(
 
 # %% exercise: value_and_slope points=2 level=easy
 
+# %% answer [markdown]
+# By the product rule, each step replaces the slope with `slope * x + value`, using the value from before the step.
+
 # %% [markdown]
-# By the product rule, each step replaced the slope with `slope * x + value`, using the value from before the step. You
-# carried the derivative *forward*, along with the value. For the network's 4,810 parameters, that would take 4,810
+# You carried the derivative *forward*, along with the value. For the network's 4,810 parameters, that would take 4,810
 # passes, or one pass that carries 4,810 slopes, which is just as much work. Autograd goes forward once, recording what
 # it does, and then *backward* once, for all the parameters.
 
@@ -486,9 +488,11 @@ hint(
 
 # %% exercise: backpropagate points=3 level=medium
 
+# %% answer [markdown]
+# On paper, the last step sends -0.5379 to `residual` twice, once for each input, which adds up to -1.0758.
+
 # %% [markdown]
-# On paper, the last step sends -0.5379 to `residual` twice, once for each input, which adds up to -1.0758. That's all
-# that `backward` does: it goes back through what was recorded, and each step multiplies and adds.
+# Your walk is all that `backward` does: it goes back through what was recorded, and each step multiplies and adds.
 #
 # A backward walk like this is called *reverse mode*. It gives the slopes of one result with respect to all values. In
 # *forward mode*, which `value_and_slope` used, one walk gives the slopes of all values with respect to one input.
@@ -1175,6 +1179,10 @@ hint(
 # %% exercise: trainable points=3 level=medium further
 
 # %% [markdown]
+# Does it matter whether you call `requires_grad_()` before you scale a tensor or afterward? And does `t.clone()` drop
+# the history?
+
+# %% answer [markdown]
 # The order matters: drop the history with `detach()`, scale, and only then call `requires_grad_()`. If you mark the
 # tensor first, the product is recorded and isn't a leaf, as with `w1`. `t.clone()` doesn't drop the history: if `t`
 # requires grad, the clone isn't a leaf either. The product has its own memory, even with a scale of 1.
@@ -1226,10 +1234,15 @@ hint(
 # %% exercise: task_gradients points=3 level=easy further
 
 # %% [markdown]
-# `torch.autograd.grad` is the right choice, because it returns new tensors and leaves `.grad` alone. For a parameter
-# that the loss doesn't use, it raises an error. With `allow_unused=True`, it returns `None`; with
-# `materialize_grads=True`, zeros. Now you can detect a conflict: if the dot product of two losses' gradients is
-# negative, a small step of gradient descent on one loss increases the other.
+# Which function is the right choice here? And what does it do about a parameter that the loss doesn't use?
+
+# %% answer [markdown]
+# `torch.autograd.grad`, because it returns new tensors and leaves `.grad` alone. For a parameter that the loss doesn't
+# use, it raises an error. With `allow_unused=True`, it returns `None`; with `materialize_grads=True`, zeros.
+
+# %% [markdown]
+# Now you can detect a conflict: if the dot product of two losses' gradients is negative, a small step of gradient
+# descent on one loss increases the other.
 
 # %% [markdown]
 # ## Accumulating over batches
@@ -1375,10 +1388,12 @@ hint(
 
 # %% exercise: clamped_residual points=3 level=medium further
 
+# %% answer [markdown]
+# The hook belongs on a tensor that only the branch uses, such as `x.view_as(x)`.
+
 # %% [markdown]
-# The hook belongs on a tensor that only the branch uses, such as `x.view_as(x)`. In training, gradients are usually
-# clipped after `backward`, in the parameters' `.grad`. That can't do what your hook does, because the contributions of
-# all paths have been added up by then.
+# In training, gradients are usually clipped after `backward`, in the parameters' `.grad`. That can't do what your hook
+# does, because the contributions of all paths have been added up by then.
 
 # %% [markdown]
 # ## How large is a graph?

@@ -1017,12 +1017,14 @@ hint(
 # %% exercise: saliency points=2 level=medium further
 
 # %% [markdown]
-# `torch.autograd.grad(scores.sum(), leaf)` follows only the paths to `leaf`, and computes no gradient for any weight.
-# The docstring says that no row of the scores depends on another row. Which layer, in which mode, would violate that?
+# Which call computes no gradient for any weight? The docstring also says that no row of the scores depends on another
+# row. Which layer, in which mode, would violate that?
 
 # %% answer [markdown]
-# BatchNorm in training mode: it subtracts the batch mean, so each score depends on every sample, and the gradient of
-# the sum mixes the samples.
+# `torch.autograd.grad(scores.sum(), leaf)` follows only the paths to `leaf`.
+#
+# BatchNorm in training mode would violate it: it subtracts the batch mean, so each score depends on every sample, and
+# the gradient of the sum mixes the samples.
 
 # %% [markdown]
 # The next cell uses your function on a small model that reads the digits. Where would more ink raise the score of the

@@ -53,7 +53,7 @@ here = use_device()  # where new tensors are created: on the GPU, if there is on
 #
 # The digits script from lab 1 gets 88% of the unseen scans right. If the scanner adds noise, that drops to 46%. The
 # usual remedy is to train with noise too. *Augmentation* means changing the training images at random every time
-# they're used, as `add_noise` does. Run the cell below.
+# they're used, as `add_noise` does. Run the cell below. What happens to the accuracy?
 
 # %% scratch
 from sklearn.datasets import load_digits
@@ -92,9 +92,12 @@ def train(pixels, augment):
 
 train(load_pixels(), add_noise)
 
+# %% answer [markdown]
+# After four epochs, it only gets worse: it falls from 78% to 26% after ten.
+
 # %% [markdown]
-# After four epochs, the accuracy only gets worse: it falls from 78% to 26% after ten. Which line is wrong? Write down
-# your guess. At the end of the next section, you'll test it and fix the bug.
+# Which line is wrong? Mark the one that you suspect with a comment. At the end of the next section, you'll test your
+# guess and fix the bug.
 
 # %% [markdown]
 # ## What writes in place?
@@ -387,13 +390,14 @@ try_writes(
     {"x": start},
 )
 
-# %% [markdown]
+# %% answer [markdown]
 # - `y += 1` and `h[0] = 5` end in an error: `exp` and the product keep `y`, and the product keeps `h`.
 # - `y.detach().add_(1)` ends in an error too: a detached tensor shares the memory *and the counter*.
 # - `z.mul_(2)` and `x.data += 1` are fine, because no node keeps `z` or `x`.
 # - `y.data += 1` changes a saved tensor without an error. The picture shows this in purple, and the next section is
 #   about such writes.
-#
+
+# %% [markdown]
 # ### ReLU in place
 # Many models use `nn.ReLU(inplace=True)`, which overwrites its input with its result. That works as long as the
 # preceding operation doesn't keep its output.
@@ -682,10 +686,10 @@ print(x.grad, slope_by_steps(case_c, x.detach().double()))
 
 # %% [markdown]
 # ### Counted, and still wrong
-# In case m, a counted write gives a wrong gradient, because elements of its target overlap. PyTorch doesn't check for
-# that, because finding overlaps is expensive in general. In the next cell, `h` is `[1, 2, 3]`, so the windows are
-# `[1, 2]` and `[2, 3]`. They share the 2, which the CPU multiplied by 10 twice when we ran this. PyTorch promises
-# nothing about such a write on any device.
+# A counted write may give a wrong gradient if elements of its target overlap. PyTorch doesn't check for that, because
+# finding overlaps is expensive in general. In the next cell, `h` is `[1, 2, 3]`, so the windows are `[1, 2]` and
+# `[2, 3]`. They share the 2, which the CPU multiplied by 10 twice when we ran this. PyTorch promises nothing about such
+# a write on any device.
 
 # %% predict: overlapping_windows
 # **Predict.** `h` becomes `[10, 200, 30]`, and `h.sum()` is then `10 * x[0] + 100 * x[1] + 10 * x[2]`. What gradient
@@ -815,8 +819,10 @@ hint(
 # %% exercise: replace_rows points=2 level=easy
 
 # %% [markdown]
-# Writing to a fresh copy, which nothing else refers to, can't break any rule. `h.index_copy(0, rows, new)` does the
-# same in one call: methods without an underscore leave `h` alone.
+# Writing to a fresh copy, which nothing else refers to, can't break any rule. Which single call does the same?
+
+# %% answer [markdown]
+# `h.index_copy(0, rows, new)`. Methods without an underscore leave `h` alone.
 
 # %% [markdown]
 # ## A running average in a forward pass
@@ -943,6 +949,9 @@ hint(
 # %% exercise: soft_gate points=3 level=medium
 
 # %% [markdown]
+# Why can the write that you kept stay in place? And does it lower the peak memory?
+
+# %% answer [markdown]
 # `h *= g` can stay. The product `x * w` keeps `x`, `w` or both, `exp` keeps its output, and no earlier node keeps `h`.
 # But this write doesn't lower the peak memory, because autograd copies `h` first.
 

@@ -450,9 +450,10 @@ hint(
 
 # %% exercise: attend_next points=3 level=medium
 
-# %% [markdown]
+# %% answer [markdown]
 # The mask is `tril(3)`, and after s cached tokens, it's `tril(s)`.
-#
+
+# %% [markdown]
 # Now a new token costs one projection, and its query meets all s + 1 keys. Your `torch.cat` also copies the whole
 # cache; other programs allocate it once and write into it. The next cell runs your function for 300 tokens, one by one:
 # first with the cache, and then from scratch for every token, which projects 1 + 2 + ... + 300 = 45,150 tokens.
