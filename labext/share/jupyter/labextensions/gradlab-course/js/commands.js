@@ -7,7 +7,7 @@ import { describeCopies, isUncounted, listCopied } from './copies.js';
 import { scrollIntoSight, scrollToBeginning } from './focus.js';
 import { Marks } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
-import { currentExercise, factsOf, findPlace, indexOf, isCourseText, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
+import { currentExercise, factsOf, findPlace, indexOf, isEntered, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 import { findUnreached } from './scrolling.js';
 import { findKeys } from './shortcuts.js';
 
@@ -196,10 +196,10 @@ export function makeCommands(lesson) {
     else notify('Nothing is being marked.');
   }
 
-  /** Go to the controls of the course's text, which stays rendered, or edit what isn't the course's. */
+  /** Go to the controls of a text or a check of the course, whose source stays closed, or edit another cell. */
   function enter() {
     const cell = front().content.activeCell;
-    if (isCourseText(front(), cell)) enterText(cell);
+    if (isEntered(front(), cell)) enterText(cell);
     else lesson.app.commands.execute('notebook:enter-edit-mode');
   }
 
@@ -229,7 +229,7 @@ export function makeCommands(lesson) {
       isEverywhere: true,
     },
     'gradlab:enter-text': {
-      label: 'Go to the first control of this text',
+      label: 'Go to the first control of this cell',
       caption: 'Open its hint, or answer its question',
       execute: enter,
       isEverywhere: true, // also in the course's pages

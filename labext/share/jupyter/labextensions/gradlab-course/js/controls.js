@@ -1,12 +1,12 @@
-// Form controls inside a notebook's text.
+// Form controls inside a notebook's text, and in the cards below its checks.
 
 import { element } from './elements.js';
 
 const NAMES = ['input', 'button', 'select', 'summary'];
-const CONTROLS = ['.jp-RenderedMarkdown', '.gradlab-own'].flatMap(part => NAMES.map(name => `${part} ${name}`)).join(', ');
+const CONTROLS = ['.jp-RenderedMarkdown', '.gradlab-own', '.gradlab-card'].flatMap(part => NAMES.map(name => `${part} ${name}`)).join(', ');
 const PATIENCE = 3000; // milliseconds for a text to be rendered
 
-/** The first control of a text that can be used; null if there is none. */
+/** The first control of a cell's text or card that can be used; null if there is none. */
 export function findControl(cell) {
   return [...cell.node.querySelectorAll(CONTROLS)].find(each => !each.disabled && each.checkVisibility()) ?? null;
 }
@@ -26,12 +26,11 @@ export function awaitControl(cell) {
   });
 }
 
-/** Move the focus to a text's first control. A hint opens. Returns whether there is one. */
+/** Move the focus to the first control of a cell's text or card. A hint opens. */
 export function enterText(cell) {
   const control = findControl(cell);
   if (control?.matches('details:not([open]) > summary')) control.parentElement.open = true;
   control?.focus();
-  return Boolean(control);
 }
 
 /** Move the item's contents into one element, to put next to its control. */

@@ -53,14 +53,17 @@ export function isCourseText(panel, cell) {
   return cell.model.type === 'markdown' && (isPageText(panel, cell) || (Boolean(kind) && !WRITTEN.includes(kind)));
 }
 
-/** Mark the course's own cells for the style sheet and the keyboard, which goes to the controls of their texts. */
+/** Whether Enter goes to the controls of this cell, whose source stays closed: a text or a check of the course. */
+export const isEntered = (panel, cell) => isCourseText(panel, cell) || factsOf(cell).kind === 'check';
+
+/** Mark the course's own cells for the style sheet and the keyboard. */
 export function markCourseCells(panel) {
   panel.content.node.classList.toggle('gradlab-lab', isLab(panel));
   for (const cell of panel.content.widgets) {
     const { kind } = factsOf(cell);
     cell.node.classList.toggle('gradlab-course-cell', Boolean(kind) && kind !== 'scratch' && !WRITTEN.includes(kind));
     cell.node.classList.toggle('gradlab-protected', cell.model.getMetadata('deletable') === false);
-    cell.node.classList.toggle('gradlab-text', isCourseText(panel, cell));
+    cell.node.classList.toggle('gradlab-entered', isEntered(panel, cell));
     const fold = cell.node.querySelector('.jp-collapseHeadingButton');
     if (fold) fold.tabIndex = -1; // the arrow keys fold a heading; Tab goes to the text's controls
   }
