@@ -1,4 +1,6 @@
-"""What keys do to the course's own cells: Enter goes to controls, and opens no source."""
+"""What keys do to the course's own cells: Enter, and keys that would change them."""
+
+import re
 
 import nbformat
 import pytest
@@ -79,3 +81,22 @@ def test_enter_leads_from_a_check_to_its_card_and_keeps_the_check_folded(
     expect(check).to_be_focused()
     expect(check.locator(".jp-InputPlaceholder")).to_be_visible()
     expect(page.get_by_text("Mode: Command")).to_be_visible()
+
+
+def test_the_courses_code_stays_code(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    change_notebook(grader_free_server, nbformat.v4.new_code_cell("own = 1"))
+    open_lab(grader_free_server, page)
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    written, course = "your answer in it is graded", "it belongs to the course"
+    for text, reason in (("# @title Check: ", course), ("def sum_of_squares", written), ("import torch", course)):
+        cell = cells.filter(has_text=text).first
+        for key in ("M", "R", "1"):
+            cell.focus()
+            page.keyboard.press(key)
+        expect(page.get_by_role("alert").filter(has_text=f"This cell can't become text: {reason}")).to_be_visible()
+        expect(cell).to_have_class(re.compile("jp-CodeCell"))
+    own = cells.filter(has_text="own = 1")
+    own.focus()
+    page.keyboard.press("M")
+    expect(own).to_have_class(re.compile("jp-MarkdownCell"))

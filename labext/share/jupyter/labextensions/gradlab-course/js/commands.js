@@ -203,10 +203,10 @@ export function makeCommands(lesson) {
     else lesson.app.commands.execute('notebook:enter-edit-mode');
   }
 
-  /** Say why a cell isn't deleted. */
-  function refuseDeletion() {
+  /** Say why something isn't done to a cell of the course. */
+  function refuse(action) {
     const isWritten = WRITTEN.includes(factsOf(front().content.activeCell).kind);
-    notify(`This cell can't be deleted: ${isWritten ? 'your answer in it is graded. Reset restores its original text' : 'it belongs to the course'}.`);
+    notify(`This cell can't ${action}: ${isWritten ? 'your answer in it is graded. Reset restores its original text' : 'it belongs to the course'}.`);
   }
 
   // One notification at a time: the next replaces the last.
@@ -234,7 +234,8 @@ export function makeCommands(lesson) {
       execute: enter,
       isEverywhere: true, // also in the course's pages
     },
-    'gradlab:refuse-deletion': { label: "Say why this cell can't be deleted", execute: refuseDeletion },
+    'gradlab:refuse-deletion': { label: "Say why this cell can't be deleted", execute: () => refuse('be deleted') },
+    'gradlab:refuse-conversion': { label: 'Say why this cell has to stay code', execute: () => refuse('become text') },
     ...makeSelectionCommands(front, NotebookActions),
     'gradlab:show-page': {
       label: 'Show the feedback page',
