@@ -1,4 +1,4 @@
-"""What keys do to the course's own cells: Enter, and keys that would change them."""
+"""What keys do to the course's own cells: Enter, Reset, and keys that would change them."""
 
 import re
 
@@ -100,3 +100,22 @@ def test_the_courses_code_stays_code(grader_free_server: LabServer, page: Page) 
     own.focus()
     page.keyboard.press("M")
     expect(own).to_have_class(re.compile("jp-MarkdownCell"))
+
+
+def test_only_the_selected_exercise_is_reset(grader_free_server: LabServer, page: Page) -> None:
+    """Slow: starts JupyterLab."""
+    change_notebook(grader_free_server, nbformat.v4.new_code_cell("own = 1"), solution="(x * x).sum()")
+    open_lab(grader_free_server, page)
+    cells = page.locator(".jp-Notebook .jp-Cell")
+    dialog = page.get_by_role("dialog")
+    for text in ("own = 1", "After this lab", "import torch", "What is the sign of a sum"):
+        cells.filter(has_text=text).first.focus()
+        page.keyboard.press("Control+Alt+r")
+        expect(page.get_by_role("alert").filter(has_text="Nothing here can be reset")).to_be_visible()
+        expect(dialog).to_have_count(0)
+    for text in ("def sum_of_squares", "# @title Check: "):
+        cells.filter(has_text=text).first.focus()
+        page.keyboard.press("Control+Alt+r")
+        expect(dialog).to_contain_text("Reset sum_of_squares?")
+        dialog.get_by_role("button", name="Cancel").click()
+        expect(dialog).to_have_count(0)

@@ -7,7 +7,7 @@ import { describeCopies, isUncounted, listCopied } from './copies.js';
 import { scrollIntoSight, scrollToBeginning } from './focus.js';
 import { Marks } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
-import { currentExercise, factsOf, findPlace, indexOf, isEntered, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
+import { currentExercise, exerciseOf, factsOf, findPlace, indexOf, isEntered, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 import { findUnreached } from './scrolling.js';
 import { findKeys } from './shortcuts.js';
 
@@ -79,8 +79,8 @@ export function makeCommands(lesson) {
   }
 
   async function askReset() {
-    const name = currentExercise(front());
-    if (!name) return notify('There is no exercise below this cell.');
+    const name = exerciseOf(front().content.activeCell);
+    if (!name) return notify('Nothing here can be reset. Select an exercise or its check.');
     const answer = await showDialog({
       title: `Reset ${titleOf(front(), name)}?`,
       body: 'The cell returns to its original text. Your current text is kept below it in a raw cell, which is not run.',

@@ -91,18 +91,22 @@ export function placeOf(panel, name) {
   return indices.find(index => index >= 0) ?? panel.content.widgets.findIndex(hasHeading);
 }
 
+/** The exercise or question that a cell belongs to; empty if there is none. */
+export function exerciseOf(cell) {
+  const { kind, exercise = '' } = factsOf(cell);
+  return kind === 'predict' ? '' : exercise;
+}
+
 /** The exercise of the active cell, or the next one below it; empty if there is none. */
 export function currentExercise(panel) {
   const cells = panel.content.widgets;
-  const named = cell => Boolean(factsOf(cell).exercise) && factsOf(cell).kind !== 'predict';
   const at = panel.content.activeCellIndex;
   for (let i = at; i >= 0; i--) {
-    const facts = factsOf(cells[i]);
-    if (named(cells[i])) return facts.exercise;
-    if (facts.kind) break; // other course text: the exercise above has ended
+    const name = exerciseOf(cells[i]);
+    if (name) return name;
+    if (factsOf(cells[i]).kind) break; // other course text: the exercise above has ended
   }
-  const below = cells.slice(at).find(named);
-  return below ? factsOf(below).exercise : '';
+  return cells.slice(at).map(exerciseOf).find(Boolean) ?? '';
 }
 
 /** What the server needs to compute progress: no outputs but verdicts, no sources but answers and predictions. */
