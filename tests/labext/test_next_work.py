@@ -13,19 +13,21 @@ from autograder.hub.programs import find_node
 
 SCRIPTS = Path(str(labext.__file__)).parent / "share" / "jupyter" / "labextensions" / "gradlab-course" / "js"
 ASK = """
-import { chooseNextLab } from './next_work.js';
+import { chooseNextLab, listUnopened } from './next_work.js';
 const [labs, open] = JSON.parse(process.argv[2]);
-console.log(chooseNextLab({ labs }, labs.find(lab => lab.name === open))?.name ?? '');
+const next = chooseNextLab({ labs }, labs.find(lab => lab.name === open));
+console.log(next?.name ?? '', ...(next ? listUnopened({ labs }, next).map(lab => lab.name) : []));
 """
 DONE, LEFT = "", "squares"  # the next exercise of a lab
 
 
-def describe_lab(name: str, left: str, changed: int = 0) -> dict[str, Any]:
+def describe_lab(name: str, left: str, changed: int = 0, needs: tuple[str, ...] = ()) -> dict[str, Any]:
     """Describe a lab as the server does; begun if it has changed since the student got it."""
-    return {"name": name, "next": left, "begun": changed > 0, "changed": changed}
+    return {"name": name, "next": left, "begun": changed > 0, "changed": changed, "needs": needs}
 
 
 def choose_lab(folder: Path, *labs: dict[str, Any], front: str = "") -> str:
+    """Return the lab's name, followed by those of the labs that it builds on and that weren't opened."""
     node = find_node()
     assert node is not None, "make setup installs Node"
     shutil.copytree(SCRIPTS, folder / "js")
@@ -57,6 +59,11 @@ def test_labs_done_elsewhere_are_passed_over(
 def test_a_lab_left_unfinished_is_passed_over_for_a_later_one(tmp_path: Path) -> None:
     labs = [describe_lab("1", LEFT, 1), describe_lab("2", DONE, 5), describe_lab("3", LEFT)]
     assert choose_lab(tmp_path, *labs) == "3"
+
+
+def test_the_labs_that_the_next_one_builds_on_are_named_if_they_were_not_opened(tmp_path: Path) -> None:
+    labs = [describe_lab("1", LEFT), describe_lab("2", LEFT, 1), describe_lab("3", LEFT, 5, needs=("1", "2"))]
+    assert choose_lab(tmp_path, *labs) == "3 1"
 
 
 def test_the_lab_in_front_is_continued(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import { HOW, START } from './course_pages.js';
 import { button, element, sign } from './elements.js';
 import { keepFocus } from './focus.js';
 import { buildMilestoneLine } from './milestone_line.js';
-import { chooseNextLab, describePoints, isPassed, keyOf } from './next_work.js';
+import { chooseNextLab, describePoints, isPassed, keyOf, listUnopened } from './next_work.js';
 import { chooseTitle, describeEnd, pointBar } from './panel.js';
 
 const DAY = 86_400; // seconds
@@ -54,11 +54,21 @@ function buildStart(course, actions) {
   const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
   const row = element('div', '', { class: 'gradlab-buttons' });
   row.append(start);
+  const [needed, ...others] = listUnopened(course, lab);
+  if (needed) row.append(button(`Begin with lab ${needed.number} instead`, () => actions.open(needed, ''), { 'data-key': 'needed' }));
   const how = course.pages.find(path => path.endsWith(START));
   if (how) row.append(button(HOW, () => actions.openFile(how, HOW), { class: 'gradlab-how', 'data-key': 'how' }));
   const section = element('div', '', { class: 'gradlab-place' });
-  section.append(element('p', place, { class: 'gradlab-small' }), row);
+  section.append(element('p', place, { class: 'gradlab-small' }));
+  if (needed) section.append(element('p', describeUnopened([needed, ...others])));
+  section.append(row);
   return section;
+}
+
+function describeUnopened(labs) {
+  const numbers = labs.map(lab => lab.number);
+  const last = numbers.pop();
+  return `It builds on ${numbers.length ? `labs ${numbers.join(', ')} and` : 'lab'} ${last}, which you haven't opened here.`;
 }
 
 function describeDay(seconds) {

@@ -76,6 +76,10 @@ export function chooseNextLab(course, open) {
   return labs.filter(isLeft).find(isOpen) ?? labs.slice(Math.max(0, labs.indexOf(latest))).find(isLeft) ?? labs.find(isLeft);
 }
 
+/** The labs that this one builds on and that weren't opened here. */
+export const listUnopened = (course, lab) =>
+  course.labs.filter(each => each.course === lab.course && lab.needs.includes(each.name) && !each.begun);
+
 /** What the button says that leads to this lab's next work. */
 export const describeStart = lab => (lab.begun ? `Continue: ${lab.next_title} in ${lab.title}` : `Begin: ${lab.title}`);
 
