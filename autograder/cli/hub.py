@@ -18,7 +18,7 @@ from autograder.cli.app import app, err, format_count, out
 if TYPE_CHECKING:
     from autograder.hub.settings import Hub
 
-START, CHECK = "start", "check"
+START, CHECK, FOLDER = "start", "check", "--folder"
 AS_ROOT = "run the same command as root, such as with sudo"
 FolderPath = Annotated[Path, typer.Option(help="The hub's folder, with hub.toml; it must not be in the course's.")]
 
@@ -27,7 +27,11 @@ class _HubGroup(TyperGroup):
     """`gradlab hub check`, and `gradlab hub` for all else: most people only start a hub."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, args if args[:1] in ([START], [CHECK]) else [START, *args])
+        words = [
+            place for place, word in enumerate(args) if word in (START, CHECK) and args[place - 1 : place] != [FOLDER]
+        ]
+        name = args.pop(words[0]) if words else START  # an option may precede it
+        return super().parse_args(ctx, [name, *args])
 
 
 hub = typer.Typer(cls=_HubGroup)

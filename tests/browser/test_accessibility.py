@@ -21,6 +21,9 @@ CUT_OFF = """(parts, own) => parts
     .filter(each => each.getBoundingClientRect().right > part.getBoundingClientRect().right + 1))
   .map(each => each.outerHTML.slice(0, 200))"""
 
+# Fulfilled once the page is drawn in its new size: changes of media queries are reported before that.
+DRAWN = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
 
 def test_axe_finds_nothing_and_nothing_is_cut_off_at_any_width(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
@@ -46,6 +49,7 @@ def test_axe_finds_nothing_and_nothing_is_cut_off_at_any_width(grader_free_serve
     show = page.get_by_role("tab", name="Course", exact=True).first
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
+        page.evaluate(DRAWN)  # until then, the panel may fold, or show itself
         if not find_panel(page).is_visible():
             show.click()
         expect(find_panel(page).get_by_role("button", name=re.compile("^sum_of_squares"))).to_be_visible()
