@@ -227,3 +227,13 @@ def open_page(browser: Browser, pictures: dict[str, "Picture"]) -> Iterator[Any]
 
     with contextlib.ExitStack() as pages:
         yield lambda *names, **options: pages.enter_context(open_picture_page(browser, pictures, *names, **options))
+
+
+def expect_text_to_stay_rendered(page: Page, cell: Locator) -> None:
+    """Expect that neither a double click nor Enter opens a text."""
+    cell.locator(".jp-RenderedMarkdown").dblclick(position={"x": 3, "y": 3})
+    cell.focus()
+    page.keyboard.press("Enter")
+    expect(cell.locator(".jp-RenderedMarkdown")).to_be_visible()
+    expect(cell.locator(".cm-content:visible")).to_have_count(0)
+    expect(page.get_by_text("Mode: Command")).to_be_visible()

@@ -4,7 +4,7 @@ import re
 
 import nbformat
 import pytest
-from conftest import change_notebook, find_card, open_lab
+from conftest import change_notebook, expect_text_to_stay_rendered, find_card, open_lab
 from playwright.sync_api import Page, expect
 
 from tests.lab_server import LabServer
@@ -40,13 +40,7 @@ def test_only_the_students_own_texts_open_for_editing(grader_free_server: LabSer
     open_lab(grader_free_server, page)
     cells = page.locator(".jp-Notebook .jp-Cell")
     for text in ("After this lab", "Each square is never negative", "What is the sign of a sum", "Select all true"):
-        cell = cells.filter(has_text=text)
-        cell.locator(".jp-RenderedMarkdown").dblclick(position={"x": 3, "y": 3})
-        cell.focus()
-        page.keyboard.press("Enter")
-        expect(cell.locator(".jp-RenderedMarkdown")).to_be_visible()
-        expect(cell.locator(".cm-content:visible")).to_have_count(0)
-        expect(page.get_by_text("Mode: Command")).to_be_visible()
+        expect_text_to_stay_rendered(page, cells.filter(has_text=text))
     for text in ("My own notes.", "Double-click here"):
         cell = cells.filter(has_text=text)
         for is_by_key in (True, False):

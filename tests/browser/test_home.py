@@ -7,7 +7,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from accessibility import find_faults
-from conftest import ARTIFACTS, LAB, change_notebook, open_lab
+from conftest import ARTIFACTS, LAB, change_notebook, expect_text_to_stay_rendered, open_lab
 from playwright.sync_api import Page, expect
 
 from tests.lab_server import LabServer, run_lab_server
@@ -56,13 +56,7 @@ def test_the_text_of_the_courses_own_pages_stays_rendered(grader_free_server: La
         page.goto(grader_free_server.address(f"lab/tree/{name}.ipynb") + "&reset")
         expect(page.locator("#jp-main-statusbar").get_by_text("| Idle")).to_be_visible()
         for text in texts:
-            cell = page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).first
-            cell.locator(".jp-RenderedMarkdown").dblclick(position={"x": 3, "y": 3})
-            cell.focus()
-            page.keyboard.press("Enter")
-            expect(cell.locator(".jp-RenderedMarkdown")).to_be_visible()
-            expect(cell.locator(".cm-content:visible")).to_have_count(0)
-            expect(page.get_by_text("Mode: Command")).to_be_visible()
+            expect_text_to_stay_rendered(page, page.locator(".jp-Notebook .jp-Cell").filter(has_text=text).first)
     own = page.locator(".jp-Notebook .jp-Cell").filter(has_text="My own notes.")
     own.focus()
     page.keyboard.press("Enter")

@@ -54,13 +54,13 @@ function buildStart(course, actions) {
   const start = button(words, () => actions.open(lab, lab.begun ? lab.next : ''), { class: 'gradlab-primary gradlab-start', 'data-key': 'start' });
   const row = element('div', '', { class: 'gradlab-buttons' });
   row.append(start);
-  const [needed, ...others] = listUnopened(course, lab);
-  if (needed) row.append(button(`Begin with lab ${needed.number} instead`, () => actions.open(needed, ''), { 'data-key': 'needed' }));
+  const unopened = listUnopened(course, lab);
+  if (unopened.length) row.append(button(`Begin with lab ${unopened[0].number} instead`, () => actions.open(unopened[0], ''), { 'data-key': 'needed' }));
   const how = course.pages.find(path => path.endsWith(START));
   if (how) row.append(button(HOW, () => actions.openFile(how, HOW), { class: 'gradlab-how', 'data-key': 'how' }));
   const section = element('div', '', { class: 'gradlab-place' });
   section.append(element('p', place, { class: 'gradlab-small' }));
-  if (needed) section.append(element('p', describeUnopened([needed, ...others])));
+  if (unopened.length) section.append(element('p', describeUnopened(unopened)));
   section.append(row);
   return section;
 }
