@@ -156,6 +156,7 @@ export function makeCommands(lesson) {
       notify(beginning + words, hasMark ? 'success' : 'info', ways.length ? 40000 : 20000, ways);
     } catch (error) {
       ended();
+      marks.remove(pending); // before the words are read, since the student may ask for the mark again at once
       if (pending.isCancelled) notify('Not marked: you cancelled it.');
       else await showErrorMessage('This notebook was not marked', error);
       await readOpen();
