@@ -172,9 +172,10 @@ def _build_work(
     compared = cell.get("metadata", {}).get(COMPARED, {})
     work = replace(work, title=check_text(facts.get("title", "")), questions=questions, answered=answered)
     work = replace(work, compared=len(compared), first_right=sum(map(bool, compared.values())))
-    if mark and mark.source != source and not work.is_practice:
+    stub = facts.get("stub", "")
+    if mark and mark.source not in (source, digest_source(stub)) and not work.is_practice:
         work = replace(work, earned_before=float(mark.points))
-    if text.strip() == facts.get("stub", "").strip():
+    if text.strip() == stub.strip():
         return replace(work, state=WorkState.UNTOUCHED)
     if mark and mark.source == source:
         work = replace(work, hidden=mark.hidden, another_way=mark.another_way)

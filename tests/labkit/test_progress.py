@@ -139,6 +139,14 @@ def test_a_changed_answer_keeps_its_points_until_it_is_marked_again() -> None:
         assert progress.summary == f"1 of 5 points, 1 changed since{more}"
 
 
+def test_an_exercise_that_was_not_begun_when_it_was_marked_has_no_earlier_points() -> None:
+    notebook = make_lab(MINE)
+    stub = notebook["cells"][1]["metadata"]["gradlab"]["stub"]
+    progress = parse_progress(notebook, "01_one/01_one.ipynb", {"f": ExerciseMark(digest_source(stub), 0.0)})
+    assert progress is not None
+    assert (progress.work[0].earned_before, progress.changed_count) == (None, 0)
+
+
 def test_the_first_try_of_a_quiz_is_remembered() -> None:
     notebook = make_lab(MINE, quiz=True)
     notebook["cells"][1]["metadata"]["gradlab_compared"] = {"q1": True, "q2": False, "q3": True}

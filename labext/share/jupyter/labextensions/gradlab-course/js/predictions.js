@@ -29,7 +29,7 @@ export function askAgain(panel, name) {
     if (input.type === 'text') input.value = '';
     else input.checked = false;
   }
-  cell.node.querySelectorAll('.gradlab-choice').forEach(mark => mark.remove());
+  cell.node.querySelectorAll('.gradlab-choice, .gradlab-missed').forEach(mark => mark.remove());
   const result = cell.node.querySelector('.gradlab-prediction .gradlab-message');
   if (result) result.textContent = AGAIN;
   const { details } = findExplanation(panel, cell);
@@ -141,15 +141,16 @@ function nameRight(inputs, wanted) {
   return shown.length === wanted.length ? shown : wanted;
 }
 
-/** Put a check mark before each right choice, and a cross before a wrong one that was chosen. */
+/** Put a check mark before each right choice, and a cross before a wrong one that was chosen. Name the missed ones. */
 function markChoices(inputs, wanted) {
   for (const { input, text } of inputs) {
     const isWanted = isAmong(text, wanted);
-    input.parentElement.querySelector('.gradlab-choice')?.remove();
+    input.parentElement.querySelectorAll('.gradlab-choice, .gradlab-missed').forEach(mark => mark.remove());
     if (!isWanted && !input.checked) continue;
     const mark = element('span', isWanted ? '✓' : '✗', { class: `gradlab-choice gradlab-sign gradlab-sign-${isWanted ? 'pass' : 'fail'}`, role: 'img' });
     mark.setAttribute('aria-label', isWanted ? 'right' : 'wrong');
     input.before(mark);
+    if (!input.checked && wanted.length > 1) input.parentElement.append(element('span', "you didn't choose this", { class: 'gradlab-missed gradlab-small' }));
   }
 }
 
