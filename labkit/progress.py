@@ -19,6 +19,7 @@ NOTHING_FOUND = "There's no lab in this folder, and no check has run in this not
 COLAB = "google.colab._message"  # of Colab's kernel: asks the browser, which keeps the open notebook
 SECONDS = 10  # until Colab has to answer
 AS_SAVED = "Read from the notebooks as they were last saved."
+CHECKED_ONLY = "Written answers have no check, so they aren't listed."
 MARKING = (
     "*Mark my work* runs the hidden checks and marks quizzes. It's in the Course panel of JupyterLab and Notebook 7. "
     "From Colab or VS Code, hand in the notebook as your instructor says. On your own, download it, put it into a "
@@ -43,7 +44,11 @@ class Progress:
     @property
     def remarks(self) -> list[str]:
         """What to know about these figures."""
-        return [*([AS_SAVED] if self.folder else []), *([MARKING] if self.labs else [])]
+        return [
+            *([AS_SAVED] if self.folder else []),
+            *([CHECKED_ONLY] if self.checked else []),
+            *([MARKING] if self.labs or self.checked else []),
+        ]
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """Return text for every program, and a table if there is one to show."""

@@ -1,7 +1,7 @@
 """`python -m labkit.start [FOLDER]`: open JupyterLab on a folder of labs, with the course panel.
 
---release DIR first copies files from DIR that FOLDER doesn't have. --instructor keeps nbgrader's instructor panels and
-the pages for reading answers at /gradlab/desk. All other options are passed to JupyterLab.
+--notebook opens Notebook 7 instead. --release DIR first copies files from DIR that FOLDER doesn't have. --instructor
+keeps nbgrader's instructor panels and the pages for reading answers at /gradlab/desk. All other options are passed on.
 """
 
 from __future__ import annotations
@@ -25,13 +25,17 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("folder", nargs="?", default=".", type=Path)
     parser.add_argument("--release", type=Path)
     parser.add_argument("--instructor", action="store_true")
+    parser.add_argument("--notebook", action="store_true")
     parsed, rest = parser.parse_known_args(arguments)
     if parsed.release:
         for path in copy_missing_files(parsed.release, parsed.folder):
             print(f"new: {path}")
     if not parsed.folder.is_dir():
         parser.error(f"there is no folder {parsed.folder}: give the folder that holds the labs")
-    command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
+    module = "notebook" if parsed.notebook else "jupyterlab"
+    if importlib.util.find_spec(module) is None:
+        parser.error(f"{module} isn't installed: run {sys.executable} -m pip install {module}")
+    command = [sys.executable, "-m", module, f"--ServerApp.root_dir={parsed.folder.resolve()}", *rest]
     if os.name == "posix":  # signals reach JupyterLab itself
         os.execve(sys.executable, command, build_jupyter_environment(parsed.folder, parsed.instructor))
     return subprocess.run(

@@ -169,7 +169,7 @@ def render_feedback_page(result: SubmissionResult, notebook: Any, options: PageO
         "title": read_title(notebook) or result.lab,
         "marks": format_page_marks(told, view, notebook, tell),
         "checks": view,
-        "failed_labels": {name: _list_failed_labels(checks) for name, checks in view.items()},
+        "failures": {name: _list_failures(checks) for name, checks in view.items()},
         "shared": {name: sum(check.points for check in shown) for name, shown in view.items()},
         "cells": cells,
         "other_cells": [render_cell(cell) for cell in others],
@@ -217,9 +217,12 @@ def read_released_solutions(course: Path, lab: str, term: Term) -> dict[str, str
     }
 
 
-def _list_failed_labels(checks: Sequence[ShownCheck]) -> list[str]:
-    """List the labels of the checks that failed, with one for each question of a quiz."""
-    return drop_half_labels([check.label for check in checks if not check.passed and check.unearned != EXCUSED])
+def _list_failures(checks: Sequence[ShownCheck]) -> list[str]:
+    """Say which checks failed, one for each question of a quiz, and which ran out of time."""
+    failed = [check for check in checks if not check.passed and check.unearned != EXCUSED]
+    late = {check.label for check in failed if check.is_late}
+    labels = drop_half_labels([check.label for check in failed])
+    return [f"{'out of time' if label in late else 'fails'}: {label}" for label in labels]
 
 
 def _render_matrices(difference: Difference) -> Markup:

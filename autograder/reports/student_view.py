@@ -23,6 +23,7 @@ MAX_DIGITS = 40  # in one message: a shape, an index and a value; a bracket or a
 RUN_CHECK = ". Run this check in your notebook to see why"
 NOT_PASSED = "it didn't pass"
 SAME = "the same as for “{}”"  # the label of an earlier check
+LATE = (Cause.TIME, Cause.BUSY)
 RUN_CELL = ". Run this cell in your notebook to see why"
 COMPARE = ". Run this check in your notebook to compare it with what was expected"
 SHORT_LIMIT = f": after one check of an exercise runs out of time, each of its others gets {SHORT_SECONDS:g} s"
@@ -49,6 +50,8 @@ class ShownCheck:
     """What it earns if it passes, out of the exercise's points."""
     unearned: str = ""
     """Why it passed and earns nothing, or what its failure stops."""
+    is_late: bool = False
+    """Whether it ran out of time, which says nothing about the answer's values."""
 
 
 def build_student_view(
@@ -104,7 +107,7 @@ def _find_short_limit_ids(outcomes: Sequence[Outcome]) -> set[int]:
 
     See CheckConnection.
     """
-    late = [outcome for outcome in outcomes if outcome.cause in (Cause.TIME, Cause.BUSY)]
+    late = [outcome for outcome in outcomes if outcome.cause in LATE]
     if not late or late[0].has_short_limit:  # the lab's own limit is as short
         return set()
     return {id(outcome) for outcome in late[1:] if outcome.has_short_limit}
@@ -199,7 +202,10 @@ def build_shown_check(outcome: Outcome, after_hidden: bool, is_own_copy: bool = 
     difference = None if keeps_back or outcome.hidden else outcome.difference
     call = outcome.call if is_own_copy else ""
     hints = select_hints(outcome)
-    return ShownCheck(outcome.label, outcome.passed, outcome.hidden, seen, hints, expected, call, difference)
+    is_late = outcome.cause in LATE
+    return ShownCheck(
+        outcome.label, outcome.passed, outcome.hidden, seen, hints, expected, call, difference, is_late=is_late
+    )
 
 
 def _limit_digits(text: str) -> str:

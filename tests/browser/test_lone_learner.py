@@ -85,7 +85,9 @@ def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: P
     expect(page.get_by_text("✓ You judged all 2 statements correctly.")).to_be_visible()
     expect(pager).to_contain_text("First try: 0 of 1 compared questions right.")
     panel = page.get_by_role("region", name="Course", exact=True)
-    expect(panel.get_by_role("button", name=re.compile("^A quiz"))).to_contain_text("first try: 0 of 1 right")
+    expect(panel.get_by_role("button", name=re.compile("^A quiz"))).to_contain_text(
+        "first try: 0 of 1 compared questions right"
+    )
     expect(page.locator(".cm-content").filter(has_text='"q1": "a", "q2": ""')).to_be_visible()
     page.get_by_role("button", name="Next question").click()
     expect(page.get_by_label("q2 a")).to_be_focused()

@@ -1,4 +1,4 @@
-"""`jupyter notebook` in a folder of the course opens its first page, and anywhere else the list of files."""
+"""`labkit.start --notebook` in a folder of the course opens its first page, and anywhere else the list of files."""
 
 import os
 import re
@@ -7,8 +7,6 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from labkit.start import build_jupyter_environment
 
 
 @pytest.mark.parametrize(
@@ -23,10 +21,10 @@ def test_the_first_page_is_opened_if_there_is_one(start_page: bool, opened: str,
         (folder / "00_start_here.ipynb").write_text("{}")
     variables = {k: v for k, v in os.environ.items() if not k.startswith(("JUPYTER", "IPYTHON", "XDG_"))}
     folders = {f"JUPYTER_{kind}_DIR": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "RUNTIME")}
-    course = {name: value for name, value in build_jupyter_environment(folder).items() if name.startswith("JUPYTER_")}
-    command = [sys.executable, "-m", "notebook", "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    options = ["--notebook", "--no-browser", "--allow-root", "--ServerApp.port=0"]
+    command = [sys.executable, "-m", "labkit.start", str(folder), *options]
     with subprocess.Popen(
-        command, cwd=folder, env=variables | {"HOME": str(home)} | folders | course, stderr=subprocess.PIPE, text=True
+        command, cwd=home, env=variables | {"HOME": str(home)} | folders, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             assert process.stderr is not None

@@ -158,6 +158,19 @@ def test_the_first_limit_that_is_shorter_than_the_labs_says_why(hidden: bool) ->
     assert list_timeout_messages(1, 1, 1, hidden=hidden) == [short] * 3, "the lab's own"
 
 
+@pytest.mark.parametrize("is_own_copy", [False, True])
+def test_a_check_without_time_is_not_called_a_failure(is_own_copy: bool) -> None:
+    late = Outcome("a", "it ends", cause=Cause.TIME, limit=20, blame=Blame.PROCESS)
+    wrong = Outcome("b", "it's right", seen="your result is 1")
+    exercise = GradedCellResult(name="f", points=0, worth=1, checks=(late, wrong))
+    result = SubmissionResult(student="ada", lab="x", points=0, worth=1, exercises=(exercise,))
+    page = render_feedback_page(result, nbformat.v4.new_notebook(), PageOptions(is_own_copy=is_own_copy))
+    summary = page[page.index('<table class="exercises">') : page.index('<h2 id="f">')]
+    assert "out of time: it ends" in summary and "fails: it&#39;s right" in summary
+    assert summary.count("fails:") == 1
+    assert ("the computer was busy: mark it again" in page) == is_own_copy
+
+
 def test_a_students_exception_with_the_words_of_a_limit_is_no_limit() -> None:
     late = [Outcome(f"c{n}", "it ends", cause=Cause.TIME, limit=20, blame=Blame.PROCESS) for n in range(2)]
     students_error = Outcome("own", "it ends", seen=str(build_timeout(1)), error="ValueError", blame=Blame.STUDENT)

@@ -28,7 +28,7 @@ def blank_padding_(x: Tensor, lengths: Tensor) -> Tensor:
 
 
 # %% promises
-# Set x[i, j] to zero -> example, in_place, equal_sizes
+# Set x[i, j] to zero -> example, caller, in_place, equal_sizes
 # Returns x itself -> shape_dtype, returns_x
 # x is (n, t, d) -> dtypes
 # lengths is (n,) -> keeps_input
@@ -121,6 +121,16 @@ with check(
             "the mask is inverted: the sentences are blanked, and the leftovers stay": before - want,
         },
     )
+with check(
+    "caller",
+    "after the call, the caller's tensor has the zeros",
+    hint="After your function returns, are there zeros in the caller's tensor? Did you read or assign with a mask?",
+):
+    t = torch.arange(1.0, 13.0).reshape(2, 3, 2)
+    before = t.clone()
+    want = torch.tensor([[[1.0, 2.0], [0.0, 0.0], [0.0, 0.0]], [[7.0, 8.0], [9.0, 10.0], [0.0, 0.0]]])
+    blank_padding_(t, torch.tensor([1, 2]))
+    explain(t, want, {"nothing was written to x": before})
 with check(
     "nan",
     "a NaN after the length becomes zero",
@@ -244,7 +254,7 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "the old name is the old tensor" fails=nan,in_place,returns_x,view
+# %% wrong "the old name is the old tensor" fails=caller,nan,in_place,returns_x,view
 def blank_padding_(x, lengths):
     keep = torch.arange(x.shape[1]) < lengths[:, None]
     x = x * keep[:, :, None]
@@ -257,14 +267,14 @@ def blank_padding_(x, lengths):
     return x
 
 
-# %% wrong "step number length is still inside" fails=example,nan,in_place,view,dtypes,equal_sizes,empty
+# %% wrong "step number length is still inside" fails=example,caller,nan,in_place,view,dtypes,equal_sizes,empty
 def blank_padding_(x, lengths):
     for row, length in zip(x, lengths):
         row[length + 1 :] = 0
     return x
 
 
-# %% wrong "True means keep, for masked_fill_ too" fails=example,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input
+# %% wrong "True means keep, for masked_fill_ too" fails=example,caller,nan,in_place,view,dtypes,equal_sizes,empty,keeps_input
 def blank_padding_(x, lengths):
     keep = torch.arange(x.shape[1]) < lengths[:, None]
     return x.masked_fill_(keep[:, :, None], 0)

@@ -5,7 +5,7 @@ import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
 import { scrollIntoSight, scrollToBeginning } from './focus.js';
-import { Marks } from './marking.js';
+import { Marks, showMark } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, exerciseOf, factsOf, findPlace, indexOf, isEntered, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 import { findUnreached } from './scrolling.js';
@@ -120,18 +120,22 @@ export function makeCommands(lesson) {
   }
 
   const marks = new Marks(course);
+  const titleOfWork = exercise => now.open?.work.find(each => each.name === exercise)?.title ?? exercise;
   async function mark() {
     const notebook = front();
     const lab = labOf(notebook);
     const pending = marks.add(lab, notebook.context.path, () => {
       if (!notebook.node.contains(document.activeElement)) lesson.app.shell.activateById(notebook.id); // the button goes
+      ended();
+      ended = showMark(Notification, pending, [], titleOfWork);
     });
     if (!pending) return;
     for (const name of listCopied(notebook)) {
       Notification.warning(`${describeCopies(notebook, name)}.`, { autoClose: 20000, actions: offerCounted(name) });
     }
     const key = findKeys(lesson.app.commands, 'gradlab:cancel-mark');
-    const ended = showProgress(pending, [{ label: key ? `Cancel (${key})` : 'Cancel', callback: () => pending.cancel() }]);
+    const cancel = { label: key ? `Cancel (${key})` : 'Cancel', callback: () => pending.cancel() };
+    let ended = showMark(Notification, pending, [cancel], titleOfWork);
     try {
       await notebook.context.save();
       if (pending.isCancelled) throw new Error('cancelled');
@@ -170,24 +174,6 @@ export function makeCommands(lesson) {
   function describePlace() {
     const key = findKeys(lesson.app.commands, 'gradlab:show-page');
     return `The feedback page is next to the notebook.${key ? ` ${key} goes there.` : ''}`;
-  }
-
-  /** Show a message with the seconds since, and how far the mark is. Returns a function that removes it. */
-  function showProgress(pending, actions) {
-    const begin = Date.now();
-    const titleOfWork = exercise => now.open?.work.find(each => each.name === exercise)?.title ?? exercise;
-    const id = Notification.emit(pending.describe(0, {}, titleOfWork), 'in-progress', { autoClose: false, actions });
-    let isShown = true;
-    const timer = setInterval(async () => {
-      const step = await pending.readStep().catch(() => ({}));
-      const seconds = Math.round((Date.now() - begin) / 1000);
-      if (isShown) Notification.update({ id, message: pending.describe(seconds, step, titleOfWork), actions });
-    }, 1000);
-    return () => {
-      isShown = false;
-      clearInterval(timer);
-      Notification.dismiss(id);
-    };
   }
 
   /** Cancel the mark of the notebook in front, else the last one that was asked for. */

@@ -2,9 +2,31 @@
 
 import { nameSource } from './notebook.js';
 
+const SECOND = 1000; // in milliseconds
+const SETTLED = 100; // milliseconds after which JupyterLab has drawn the last update of a message
 const LONGEST = 24; // characters of a cell's first line, since JupyterLab cuts a message after 140
 
 const callLab = name => `lab ${name.split('_')[0].replace(/^0+/, '')}`;
+
+/**
+ * Show a message with the seconds since now, and how far the mark is. Returns a function that removes it.
+ * Notification: JupyterLab's. actions: the message's buttons. titleOf: an exercise's title.
+ */
+export function showMark(Notification, mark, actions, titleOf) {
+  const begin = Date.now();
+  const id = Notification.emit(mark.describe(0, {}, titleOf), 'in-progress', { autoClose: false, actions });
+  let isShown = true;
+  const timer = setInterval(async () => {
+    const step = await mark.readStep().catch(() => ({}));
+    const seconds = Math.round((Date.now() - begin) / SECOND);
+    if (isShown) Notification.update({ id, message: mark.describe(seconds, step, titleOf), actions });
+  }, SECOND);
+  return () => {
+    isShown = false;
+    clearInterval(timer);
+    setTimeout(() => Notification.dismiss(id), SETTLED); // an update that is under way would show it again, for good
+  };
+}
 
 /** The marks that haven't ended. The server computes one at a time, for all tabs. */
 export class Marks {
@@ -59,6 +81,7 @@ class Mark {
   /** Say how far it is, after these seconds. step: what the grader is at. titleOf: an exercise's title. */
   describe(seconds, step, titleOf) {
     const lab = callLab(this.lab.name);
+    if (this.isCancelled) return `Cancelling the mark of ${lab}`;
     if (step.after) return `${lab.replace('l', 'L')} waits for ${callLab(step.after)}: ${seconds} s`;
     const words = `Marking ${lab}: ${seconds} s`;
     if (!step.number) return words;

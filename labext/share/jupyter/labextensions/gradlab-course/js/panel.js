@@ -114,7 +114,7 @@ function workList(lab, works, actions) {
     const button = makeButton('', () => actions.open(lab, work.name), { class: 'gradlab-plain gradlab-work', 'data-key': `${lab.name}/${work.name}` });
     const state = element('span', '', { class: 'gradlab-small gradlab-state' });
     state.append(element('span', describeState(work, lab)), ' ', element('span', describeWorth(work)));
-    if (work.compared) state.append(' ', element('span', `first try: ${work.first_right} of ${work.compared} right`));
+    if (work.compared) state.append(' ', element('span', `first try: ${work.first_right} of ${work.compared} compared questions right`));
     button.append(sign(signOf(work)), breakableName(work.title), ' ', state);
     item.append(button);
     list.append(item);

@@ -24,7 +24,7 @@ export class Places {
       icon: args => (args.launcher ? icon : undefined),
       isVisible: () => this.canShowHome,
       execute: () => {
-        this.showPanel();
+        this.makeRoom();
         this.showHome();
         this.readCourse();
       },
@@ -81,10 +81,15 @@ export class Places {
 
   /** Show what the course begins with. */
   begin() {
-    if (this.isNarrow) this.app.shell.collapseLeft?.();
-    else this.showPanel();
+    this.makeRoom();
     this.followWidth();
     this.replaceLauncher();
+  }
+
+  /** Show the panel, unless the window is too narrow for it and what it leads to. */
+  makeRoom() {
+    if (this.isNarrow) this.app.shell.collapseLeft?.();
+    else this.showPanel();
   }
 
   /** Fold the panel away when the window becomes narrow, by its edge or by zooming, and show it again when it's wide. */

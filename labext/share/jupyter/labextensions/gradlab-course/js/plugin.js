@@ -206,9 +206,11 @@ function activate(app, tracker, palette, launcher, tree, modules) {
   async function openLab(lab, name, isAgain = false) {
     if (lab.path === '') return classLabs.get(lab);
     if (tabs.areUsed && front()?.context.path !== lab.path) return tabs.openLab(lab.path, name, isAgain);
+    const isOpen = Boolean(tracker.find(each => each.context.path === lab.path));
     // In Notebook 7, this command would close the notebook and open it in another tab.
     const opened = tabs.areUsed ? front() : await app.commands.execute('docmanager:open', { path: lab.path });
-    await reveal(opened, name, isAgain);
+    if (isOpen && !name) await NotebookActions.focusActiveCell(opened.content, { preventScroll: true }); // where the student was
+    else await reveal(opened, name, isAgain);
   }
 
   async function reveal(notebook, name, isAgain) {

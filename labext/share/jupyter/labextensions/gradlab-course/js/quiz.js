@@ -67,10 +67,12 @@ class Quiz {
   /** Take what's known of this quiz, which may be the same as before. */
   attach(work, readKey) {
     const known = JSON.stringify([work, Boolean(readKey)]);
+    const hadLost = Boolean(this.work && this.lost.length);
     this.work = work;
     this.readKey = readKey;
     if (this.known === known) return;
     this.known = known;
+    if (!hadLost && this.lost.length) places.delete(this.cell.model); // a mark has just named them
     this.refresh();
   }
 
@@ -134,7 +136,9 @@ class Quiz {
     if (this.readKey && letters && rule) parts.push(element('p', rule, { class: 'gradlab-small gradlab-rule' }));
     if (canCompare) parts.push(button(name in compared ? 'Show why' : 'Compare', () => this.compare(this.questions[place]), { 'data-key': 'compare' }));
     parts.push(...this.describeMark());
+    const hadCompare = document.activeElement?.dataset.key === 'compare' && this.pager.contains(document.activeElement);
     keepFocus(this.pager, () => this.pager.replaceChildren(...parts));
+    if (hadCompare && !canCompare && !next.disabled) next.focus();
     this.note.textContent = letters === null ? 'You changed the form of the cell below, so change your letters there.' : '';
     if (letters) this.explain(this.questions[place]);
     if (hadFocus) this.questions[place].boxes[0]?.box.focus();
