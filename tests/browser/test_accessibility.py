@@ -56,6 +56,7 @@ def test_axe_finds_nothing_and_nothing_is_cut_off_at_any_width(grader_free_serve
         expect_no_faults(page, f"panel_{width}")
 
 
+@pytest.mark.nightly
 def test_a_button_says_the_key_that_does_the_same(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
     change_notebook(grader_free_server, solution="(x * x).sum()")

@@ -45,6 +45,7 @@ def test_an_open_notebook_keeps_its_tab_and_its_work_shows_in_the_others(server:
     assert len(page.context.pages) == 3, "the first page, the notebook and its feedback page"
 
 
+@pytest.mark.nightly
 def test_a_tab_that_gets_the_focus_reads_the_course_again(server: LabServer, page: Page) -> None:
     """Slow: starts Notebook 7."""
     page.goto(server.address("tree"))
@@ -54,6 +55,7 @@ def test_a_tab_that_gets_the_focus_reads_the_course_again(server: LabServer, pag
     expect(find_panel(page).get_by_role("button", name="Continue: sum_of_squares in Squares")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_second_tab_of_a_notebook_warns_of_the_first(server: LabServer, page: Page) -> None:
     """Slow: starts Notebook 7 and a kernel."""
     page.goto(server.address(f"notebooks/{LAB}/{LAB}.ipynb"))

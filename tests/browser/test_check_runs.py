@@ -43,6 +43,7 @@ def test_check_leaves_out_the_cells_that_failed_and_says_so(grader_free_server: 
 
 
 @pytest.mark.gate
+@pytest.mark.nightly
 def test_check_says_which_cell_it_waits_for_and_stops_with_it(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel, and waits for a cell that never ends."""
     endless = nbformat.v4.new_code_cell("import time\nwhile True:\n    time.sleep(0.1)")
@@ -125,6 +126,7 @@ def test_a_card_shows_what_a_hidden_check_found(student: LabServer, page: Page) 
     expect(find_card(page)).not_to_contain_text("✗")
 
 
+@pytest.mark.nightly
 def test_a_prediction_that_is_asked_again_folds_its_explanation_and_hides_the_output(
     grader_free_server: LabServer, page: Page
 ) -> None:
@@ -156,6 +158,7 @@ def test_a_prediction_that_is_asked_again_folds_its_explanation_and_hides_the_ou
     expect(output).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_choice_that_is_a_number_is_compared_as_a_choice(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     path = change_notebook(grader_free_server)

@@ -73,6 +73,7 @@ def test_check_card_and_mark_say_which_of_two_cells_counts(student: LabServer, p
     page.screenshot(path=ARTIFACTS / "copies_page.png")
 
 
+@pytest.mark.nightly
 def test_a_wrong_copy_below_a_right_answer_counts_until_it_is_deleted(
     grader_free_server: LabServer, page: Page
 ) -> None:
@@ -98,6 +99,7 @@ def test_a_wrong_copy_below_a_right_answer_counts_until_it_is_deleted(
     expect(check(page, versions)).to_contain_text("sum_of_squares: 1 of 1 passed.")
 
 
+@pytest.mark.nightly
 def test_of_a_copied_check_the_first_one_runs(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
     path = change_notebook(grader_free_server, solution="(x * x).sum()")

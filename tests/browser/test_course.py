@@ -200,6 +200,7 @@ def test_a_saved_notebook_shows_its_state_again_in_every_theme(
         page.screenshot(path=ARTIFACTS / f"course_marked_{theme.replace(' ', '_')}.png")
 
 
+@pytest.mark.nightly
 def test_without_a_grader_a_mark_is_refused_with_what_to_do(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     page.goto(grader_free_server.address(f"lab/tree/{LAB}/{LAB}.ipynb") + "&reset")

@@ -34,6 +34,7 @@ def test_enter_leads_to_the_controls_of_a_text(grader_free_server: LabServer, pa
     expect(page.get_by_role("checkbox", name="q1 a")).to_be_focused()
 
 
+@pytest.mark.nightly
 def test_only_the_students_own_texts_open_for_editing(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     change_notebook(grader_free_server, nbformat.v4.new_markdown_cell("My own notes."))
@@ -96,6 +97,7 @@ def test_the_courses_code_stays_code(grader_free_server: LabServer, page: Page) 
     expect(own).to_have_class(re.compile("jp-MarkdownCell"))
 
 
+@pytest.mark.nightly
 def test_only_the_selected_exercise_is_reset(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     change_notebook(grader_free_server, nbformat.v4.new_code_cell("own = 1"), solution="(x * x).sum()")

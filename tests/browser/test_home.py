@@ -46,6 +46,7 @@ def test_the_courses_own_pages_open_from_the_home_and_the_panel(grader_free_serv
     expect(page.get_by_role("tab", name="00_glossary.ipynb")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_text_of_the_courses_own_pages_stays_rendered(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     start = grader_free_server.folder / "00_start_here.ipynb"
@@ -81,6 +82,7 @@ def test_the_home_returns_to_where_the_student_was(grader_free_server: LabServer
     ).to_be_in_viewport()
 
 
+@pytest.mark.nightly
 def test_the_panels_title_opens_the_home_and_an_exercise_opens_ready_to_be_written(
     grader_free_server: LabServer, page: Page
 ) -> None:
@@ -151,6 +153,7 @@ def test_the_home_and_the_panel_are_readable_in_the_dark_and_on_a_telephone(
         page.screenshot(path=ARTIFACTS / "course_narrow.png")
 
 
+@pytest.mark.nightly
 def test_a_folder_without_labs_opens_as_usual(home_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     for path in home_server.folder.iterdir():

@@ -85,6 +85,7 @@ PAGES = (
 )
 
 
+@pytest.mark.nightly
 def test_every_link_of_the_formgrader_leads_to_a_page(small_course: Path, page: Page, tmp_path: Path) -> None:
     """Slow: starts JupyterLab. Its address has a prefix, as on a hub."""
     folder = small_course / "autograded" / "ada" / LAB

@@ -42,6 +42,7 @@ def test_the_first_cell_says_that_there_is_no_panel_and_the_panel_hides_it(
 
 
 @pytest.mark.parametrize("script", ["plugin.js", "panel.js"])
+@pytest.mark.nightly
 def test_a_script_that_fails_is_reported_on_the_page(grader_free_server: LabServer, page: Page, script: str) -> None:
     """Slow: starts JupyterLab."""
     page.route(f"**/gradlab-course/js/{script}", break_script)

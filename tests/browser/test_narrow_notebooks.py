@@ -144,6 +144,7 @@ def test_the_panel_folds_away_when_the_window_becomes_narrow(grader_free_server:
     expect(page.locator(".jp-Notebook :focus, .jp-Notebook:focus")).to_have_count(1)
 
 
+@pytest.mark.nightly
 def test_a_panel_that_was_closed_stays_closed(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
     open_lab(grader_free_server, page)
@@ -156,6 +157,7 @@ def test_a_panel_that_was_closed_stays_closed(grader_free_server: LabServer, pag
         expect(find_panel(page)).to_be_hidden()
 
 
+@pytest.mark.nightly
 def test_check_shows_the_beginning_of_the_card(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab and a kernel."""
     change_notebook(grader_free_server, solution="x.sum()")

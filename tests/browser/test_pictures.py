@@ -81,6 +81,7 @@ def test_pictures_work_without_a_kernel(server: LabServer, page: Page, pictures:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("server", THEMES[:1], indirect=True)
+@pytest.mark.nightly
 def test_keys_in_a_control_stay_there_and_a_sequence_plays(server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     locators = SavedNotebook(page, server, "trusted.ipynb").pictures
@@ -141,6 +142,7 @@ def test_the_browser_and_python_compute_the_same_values(
     expect(network.locator("[data-grad=x1]")).to_have_text(f"({p.gradients['x1']:.2f})")
 
 
+@pytest.mark.nightly
 def test_an_untrusted_notebook_shows_each_first_frame_with_its_words(
     server: LabServer, page: Page, pictures: dict[str, Picture]
 ) -> None:

@@ -86,6 +86,7 @@ def test_each_place_has_a_key_and_a_command_that_lead_back(student: LabServer, p
     expect(page.get_by_role("button", name=re.compile("^Continue with"))).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_notebook_seven_has_the_panels_key(course: Path, tmp_path_factory: pytest.TempPathFactory, page: Page) -> None:
     """Slow: starts a server and a kernel."""
     home = tmp_path_factory.mktemp("home")

@@ -63,6 +63,7 @@ def test_answers_are_saved_as_they_are_given(grader_free_server: LabServer, page
     expect(page.get_by_role("paragraph").filter(has_text=ANSWER)).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_a_save_waits_for_the_one_before_it(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, which takes two saves at once for a change by another program."""
     open_lab(grader_free_server, page)

@@ -94,6 +94,7 @@ def test_validate_names_the_check_that_fails_and_is_content_with_a_right_answer(
     notebook.close(dialog)
 
 
+@pytest.mark.nightly
 def test_given_cells_cannot_be_changed_by_accident(student: str, server: LabServer, page: Page) -> None:
     """Slow: starts a kernel."""
     notebook = NotebookPage(page, server, student)

@@ -14,6 +14,7 @@ from tests.student_environment import create_student_environment, install_wheel
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 
+@pytest.mark.nightly
 def test_plain_jupyterlab_shows_the_course_after_the_wheel_is_installed(
     course: Path, tmp_path: Path, page: Page
 ) -> None:
