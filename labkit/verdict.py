@@ -5,6 +5,7 @@ In a notebook, its plain text is just the number of points: nbgrader reads a par
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -188,7 +189,9 @@ def _render_row(state: str, label: str, lines: list[str], details: str = "", bel
     word = f'<b style="color:{COLORS[state]};min-width:3em">{state}</b>'
     layout = "display:flex;gap:.5em;margin-top:.5em"
     kind = f"gradlab-check gradlab-check-{SIGNS[state][0]}"
-    return f'<div class="{kind}" style="{layout}">{_render_sign(state)}{word}<div>{escape(label)}{under}</div></div>'
+    return (
+        f'<div class="{kind}" style="{layout}">{_render_sign(state)}{word}<div>{_mark_code(label)}{under}</div></div>'
+    )
 
 
 def _render_sign(state: str) -> str:
@@ -202,8 +205,13 @@ def _render_line(line: str, is_belief: bool) -> str:
     name, _, rest = line.partition(": ")
     value = f'<code style="{VALUE}">{escape(rest)}</code>' if name == "call" or "tensor(" in rest else escape(rest)
     shown = f"<b>{name}:</b> {value}" if name in NAMES else escape(line)
-    shown = f"<b>{shown}</b>" if is_belief else shown
+    shown = f"<b>{_mark_code(line)}</b>" if is_belief else shown
     return f'<div style="opacity:.9;white-space:pre-wrap">{shown}</div>'
+
+
+def _mark_code(text: str) -> str:
+    """Render a text of the course's, whose code is between backticks."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _name(label: str, is_required: bool) -> str:

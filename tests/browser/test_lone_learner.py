@@ -29,6 +29,9 @@ def test_a_lone_learner_compares_a_written_answer_and_marks_it(student: LabServe
     page.screenshot(path=ARTIFACTS / "course_model_answer.png")
     page.keyboard.press("Tab")
     expect(own.get_by_label("Points for why")).to_be_focused()
+    own.get_by_role("button", name="Save this mark").click()
+    expect(own).to_contain_text("Choose the points first.")
+    expect(own.get_by_label("Points for why")).to_be_focused()
     for _ in range(2):
         page.keyboard.press("ArrowDown")  # chooses the next number, and stays in the list
     expect(own.get_by_label("Points for why")).to_have_value("0.5")

@@ -39,6 +39,14 @@ def test_the_card_shows_labels_results_and_hints_escaped() -> None:
     assert 'role="group" aria-label="Checks of row_softmax"' in html
 
 
+def test_code_in_a_label_and_in_a_belief_is_code_and_a_students_text_is_not() -> None:
+    wrong = replace(BAD, label="at most `most` epochs", misconception="divided by `every`", seen="raised `<b>`")
+    raised = replace(BAD, seen="your result is `<b>`")
+    html = make_verdict(wrong, raised)._repr_mimebundle_()["text/html"]
+    assert "at most <code>most</code> epochs" in html and "divided by <code>every</code>" in html
+    assert "`&lt;b&gt;`" in html
+
+
 def test_hidden_checks_are_listed_by_their_labels_and_never_as_passed() -> None:
     html = make_verdict(GOOD)._repr_mimebundle_()["text/html"]
     assert "large logits &lt;stay&gt; finite" in html

@@ -55,16 +55,18 @@ function chooser(work, actions) {
   for (let points = 0; points <= work.points; points += 0.5) {
     select.append(element('option', `${formatPoints(points)} of ${formatCount(work.points, 'point')}`, { value: points }));
   }
+  const problem = element('span', '', { role: 'status' });
   select.selectedIndex = -1; // a mark has to be chosen
   captureKeys(select);
   const save = button('Save this mark', async () => {
     if (select.selectedIndex < 0) {
+      problem.textContent = 'Choose the points first.';
       select.focus();
       return;
     }
     const { error } = await actions.saveOwnMark(work.name, Number(select.value));
-    if (error) row.append(element('span', error));
+    problem.textContent = error ?? '';
   });
-  row.append(select, save);
+  row.append(select, save, problem);
   return row;
 }
