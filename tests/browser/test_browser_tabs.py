@@ -44,6 +44,17 @@ def test_an_open_notebook_keeps_its_tab_and_its_work_shows_in_the_others(server:
     find_panel(page).screenshot(path=ARTIFACTS / "browser_tabs_panel.png")
     assert len(page.context.pages) == 3, "the first page, the notebook and its feedback page"
 
+    # A newer mark is on the page that is open, and a key leads to the tab with the home.
+    feedback = page.context.pages[-1]
+    expect(feedback.locator(".gradlab-score")).to_contain_text("2 of 5 points")
+    write(lab, "def sum_of_squares", "return x.sum()")
+    lab.get_by_role("button", name="Mark my work", exact=True).click()
+    expect(feedback.locator(".gradlab-score")).to_contain_text("0 of 5 points")
+    lab.keyboard.press("Control+Alt+h")
+    find_panel(lab).get_by_role("button", name="A small course", exact=True).click()
+    expect(page.get_by_role("button", name="Continue: sum_of_squares in Squares").first).to_be_visible()
+    assert len(page.context.pages) == 3
+
 
 @pytest.mark.nightly
 def test_a_tab_that_gets_the_focus_reads_the_course_again(server: LabServer, page: Page) -> None:

@@ -12,6 +12,8 @@ export class BrowserTabs {
     const baseUrl = PageConfig.getBaseUrl();
     this.areUsed = Boolean(PageConfig.getOption('notebookPage'));
     this.addressOf = path => new URL(URLExt.join(baseUrl, 'notebooks', URLExt.encodeParts(path)), window.location.href).href;
+    this.homeAddress = new URL(URLExt.join(baseUrl, 'tree'), window.location.href).href;
+    this.pages = new Map(); // the tabs of pages that were opened from this tab, by address
     this.news = new TabNews(baseUrl);
   }
 
@@ -35,7 +37,28 @@ export class BrowserTabs {
 
   /** Load a page that isn't a notebook into its own tab. */
   openPage(address) {
-    window.open(address, address)?.focus();
+    const page = window.open(address, address);
+    this.pages.set(address, page);
+    page?.focus();
+  }
+
+  /** Load a page again that was opened from this tab, if it's still open. */
+  renewPage(address) {
+    const page = this.pages.get(address);
+    if (page && !page.closed) page.location.replace(address);
+  }
+
+  /** Let other tabs find this one, which has the course's home. */
+  keepHome() {
+    window.name = this.homeAddress;
+  }
+
+  /** Go to the tab with the course's home, or open it. */
+  goHome() {
+    const tab = window.open('', this.homeAddress);
+    if (!tab) return; // blocked
+    if (!showsPage(tab, this.homeAddress)) tab.location.replace(this.homeAddress);
+    tab.focus();
   }
 
   /**

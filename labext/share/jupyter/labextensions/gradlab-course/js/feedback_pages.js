@@ -28,8 +28,9 @@ export class FeedbackPages {
     return this.isOpen(path) && this.open.get(path).node.contains(document.activeElement);
   }
 
-  /** Show it next to the notebook if there's room. Returns whether it can be seen. */
+  /** Show it next to the notebook if there's room; in Notebook 7, renew its tab. Returns whether it can be seen. */
   showBeside(lab, path) {
+    if (this.tabs.areUsed) this.tabs.renewPage(this.pageOf(path));
     if (!this.isOpen(path) && !this.hasRoom) return false;
     this.refresh(lab, path);
     return this.open.get(path).isVisible;

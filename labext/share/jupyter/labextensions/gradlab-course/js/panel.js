@@ -59,8 +59,8 @@ export function makePanel({ Widget }, actions) {
 /** The course's title, which opens its home. */
 function buildTitle(course, actions) {
   const words = course ? chooseTitle(course) : 'Course';
-  const title = element('h2', course && actions.showHome ? '' : words);
-  if (course && actions.showHome) {
+  const title = element('h2', course ? '' : words);
+  if (course) {
     title.append(makeButton(words, actions.showHome, { class: 'gradlab-plain', 'data-key': 'home', ...actions.labelKeys('gradlab:show-course', "Show the course's home") }));
   }
   return title;

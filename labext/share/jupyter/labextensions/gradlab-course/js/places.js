@@ -22,8 +22,8 @@ export class Places {
       label: args => (args.launcher ? this.latest?.title || 'Course' : "Show the course's home"),
       caption: 'Labs, exercises, and where to continue',
       icon: args => (args.launcher ? icon : undefined),
-      isVisible: () => this.canShowHome,
       execute: () => {
+        if (!this.canShowHome) return this.tabs.goHome();
         this.makeRoom();
         this.showHome();
         this.readCourse();
@@ -54,7 +54,7 @@ export class Places {
   }
 
   showHome() {
-    if (!this.canShowHome) return;
+    if (!this.canShowHome) return this.tabs.goHome();
     if (!this.home || this.home.isDisposed) {
       this.home = makeHome(this.modules['@jupyterlab/apputils'], this.modules['@lumino/widgets'], {
         open: (lab, exercise) => this.openLab(lab, exercise),
@@ -72,7 +72,7 @@ export class Places {
 
   /** Close the launcher that JupyterLab opens if nothing else is open, and show the home instead. */
   replaceLauncher() {
-    if (this.tabs.areUsed) return this.showHome();
+    if (this.tabs.areUsed) return this.tree && this.showHome();
     const widgets = [...this.app.shell.widgets('main')];
     if (!widgets.every(widget => widget.id.startsWith('launcher'))) return;
     this.showHome();
@@ -81,6 +81,7 @@ export class Places {
 
   /** Show what the course begins with. */
   begin() {
+    if (this.tree) this.tabs.keepHome();
     this.makeRoom();
     this.followWidth();
     this.replaceLauncher();

@@ -70,7 +70,7 @@ function activate(app, tracker, palette, launcher, tree, modules) {
     openFile: leadOut((path, heading) => openLab({ path }, heading)),
     showPage: leadOut(lab => pages.show(lab, lab.path)),
     mark: leadOut(() => app.commands.execute('gradlab:mark')),
-    showHome: tabs.areUsed ? null : leadOut(() => places.showHome()),
+    showHome: leadOut(() => places.showHome()),
   });
   app.shell.add(panel, 'left', { rank: 90 });
   const classLabs = new ClassLabs({ course, modules, now, openLab, readCourse, tracker }, tabs);
