@@ -10,7 +10,7 @@ export function describeCopies(panel, exercise) {
   const versions = findVersions(panel, exercise);
   if (versions.length < 2) return '';
   const counted = panel.content.widgets[indexOf(panel, 'exercise', exercise)];
-  const which = counted === versions.at(-1) ? 'The last one counts' : 'The last one that you changed counts';
+  const which = counted === versions.at(-1) ? 'The last one counts' : 'The lowest one that you changed counts';
   return `There are ${NUMBERS[versions.length] ?? versions.length} cells for ${titleOf(panel, exercise)}. ${which}`;
 }
 
