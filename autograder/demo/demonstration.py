@@ -93,7 +93,7 @@ def _prove_labs(labs: Sequence[Lab], out: Console) -> None:
 
 def _grade(folder: Path, lab: Lab, count: int, out: Console) -> dict[str, SubmissionResult]:
     level = find_strongest_level(find_layers())
-    out.print(f"submissions are isolated at the level {level!r}; gradlab doctor lists the layers")
+    out.print(f"submissions are isolated at the level {level.value}; gradlab doctor lists the layers")
     nbgrader = open_course(folder, level)
     with show_progress(out, f"grading {count} submissions of {lab.name}", count) as counter:
         for outcome in grade_lab(nbgrader, lab.name, LocalExecutor(count_processors())):

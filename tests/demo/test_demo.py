@@ -1,5 +1,6 @@
 """The demo grades a class whose right marks are known, in a folder that holds nothing else."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ def test_the_demo_runs_and_every_mark_is_right(small_course: Path, cli: CommandL
     for _ in range(2 if NIGHTLY else 1):
         output = cli("demo --folder show")
         assert "Every mark is as expected" in output
+        assert re.search(r"isolated at the level [a-z]+; gradlab doctor", output)
         assert output.count("│") > 3 * 12
     assert (small_course / "show" / "results" / "01_squares.html").exists()
     (small_course / "show" / ".gradlab-demo").unlink()
