@@ -8,6 +8,7 @@ import re
 import secrets
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ from tests.conftest import ROOT
 from tests.waiting import wait_until
 
 PYTHONS = {"newest": sys.executable, "oldest": str(ROOT / ".venv-oldest/bin/python")}  # JupyterHub 6 and 5.5
+PORTS = 12  # that a hub with a course or two listens on
 ANSWER_SECONDS = 600  # after which a server that hangs fails the test
 PROXY = "GRADLAB_HUB_PROXY"  # environment variable: a path, if configurable-http-proxy is in neither usual place
 
@@ -155,8 +157,20 @@ def _read_password(log: Path) -> str:
 
 
 def draw_port() -> int:
-    """A port with free ones after it, most likely."""
-    return 20_000 + secrets.randbelow(10_000)
+    """A port that is free, as those after it are: other tests' servers and hubs run at the same time."""
+    while True:
+        port = 20_000 + secrets.randbelow(10_000)
+        if all(map(is_free, range(port, port + PORTS))):
+            return port
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as listener:
+        try:
+            listener.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
 
 
 @contextlib.contextmanager
