@@ -19,6 +19,8 @@ from autograder.gradebook.nbgrader_course import open_course
 from autograder.hub.owner_process import run_as_owner
 from autograder.model.term import TERM_FILE, read_term
 
+GRADED = ("results", "autograded")
+
 
 def find_lost_gradebook(course: Path) -> Path | None:
     """Return the path of a gradebook without marks, if the course has graded submissions.
@@ -26,6 +28,8 @@ def find_lost_gradebook(course: Path) -> Path | None:
     Raises:
         GradlabError: If the course's owner can't look.
     """
+    if not any((course / name).exists() for name in GRADED):  # as before a term: no process has to look
+        return None
     process = run_as_owner(course, "-P", "-m", "autograder.hub.gradebook_check", str(course))
     if process.returncode:
         raise GradlabError(

@@ -84,6 +84,7 @@ def test_check_names_the_cell_that_runs_and_goes_on_once_it_is_stopped(
     expect(report).to_contain_text("Left out: “while True:” (you stopped it).")
 
 
+@pytest.mark.nightly
 def test_a_mark_is_cancelled_by_a_key_and_the_focus_stays(course: Path, student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel and a grader."""
     be_patient(course)  # the marks end only when they're cancelled

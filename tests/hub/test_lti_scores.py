@@ -138,6 +138,7 @@ def test_scores_wait_for_a_platform_that_is_down(grades: Grades) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_token_that_the_platform_forgets_is_replaced(grades: Grades) -> None:
     """Slow: see above."""
     marks = write_marks(grades)
@@ -150,6 +151,7 @@ def test_a_token_that_the_platform_forgets_is_replaced(grades: Grades) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_score_goes_to_the_column_of_the_labs_own_link(grades: Grades) -> None:
     """Slow: see above."""
     grades.platform.columns["8"] = {"id": f"{grades.platform.url}/Columns/8?course=7", "label": "the link's"}
@@ -161,6 +163,7 @@ def test_a_score_goes_to_the_column_of_the_labs_own_link(grades: Grades) -> None
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_refused_score_does_not_keep_others_back(grades: Grades) -> None:
     """Slow: see above."""
     write_marks(grades)
@@ -182,6 +185,7 @@ def test_a_refused_score_does_not_keep_others_back(grades: Grades) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("setting", ["practice = true", 'tell = "visible"'])
+@pytest.mark.nightly
 def test_a_lab_whose_marks_are_not_for_students_is_not_sent(grades: Grades, setting: str) -> None:
     """Slow: see above."""
     write_marks(grades)
@@ -212,6 +216,7 @@ def test_members_of_the_platforms_course_are_students_before_they_launch(grades:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_no_process_is_left(grades: Grades) -> None:
     """Slow: see above."""
     from tests.classroom.processes import list_children

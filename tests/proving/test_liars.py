@@ -79,6 +79,7 @@ def drop_hidden_checks(lab: str) -> str:
     return lab[: lab.index("# %% hidden checks")].replace("-> some, others", "-> some")
 
 
+@pytest.mark.nightly
 def test_given_functions_are_tried_instead_of_the_exercise(tmp_path: Path) -> None:
     proof = prove(tmp_path, LAB.replace("CHECK", WHOLE))
     (problem,) = list_lies(proof)
@@ -110,6 +111,7 @@ def asked(function, f, xs):
 WHOLE_LAB = LAB.replace("CHECK", WHOLE).replace("def plainly(f, x)", "def plainly(f, x, n)")
 
 
+@pytest.mark.nightly
 def test_claims_earn_nothing_if_the_whole_is_compared(tmp_path: Path) -> None:
     proof = prove(tmp_path, WHOLE_LAB, ANSWERS + CLAIMS)
     assert list_lies(proof) == []

@@ -166,6 +166,7 @@ def test_students_see_why_a_submission_is_not_marked_and_which_mark_counts(watch
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_submission_that_was_refused_waits_once_the_term_allows_it(watched_term: WatchedTerm) -> None:
     """Slow: the shared watches."""
     assert "It will be marked after 20" in watched_term.waiting_page
