@@ -194,8 +194,8 @@ def test_releases_and_submissions_are_logged(hub: RunningHub, ana: MarkedStudent
     (listed,) = list_assignments(ana.user, ana.base, "submitted")
     (receipt,) = listed["submissions"]  # type: ignore[misc]
     assert (submission["student"], submission["lab"], submission["receipt"]) == ("ana", LAB, receipt["timestamp"])
-    (release,) = [each for each in read_events(hub, f"watch-{COURSE}") if each["event"] == "release"]
-    assert release["lab"] == LAB
+    start, release = read_events(hub, f"watch-{COURSE}")
+    assert (start["event"], release["event"], release["lab"]) == ("start", "release", LAB)
 
 
 def test_teachers_see_that_everything_runs(hub: RunningHub, ana: MarkedStudent) -> None:
