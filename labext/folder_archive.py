@@ -145,5 +145,5 @@ def _copy(archive: BinaryIO, file: BinaryIO, size: int) -> None:
 def _read(archive: BinaryIO, size: int) -> bytes:
     data = archive.read(size)
     if len(data) != size:
-        raise ArchiveError("it's cut short")
+        raise ArchiveError("it's incomplete")
     return data

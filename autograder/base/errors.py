@@ -22,13 +22,22 @@ class GradlabError(Exception):
         super().__init__(format_problem(problem, fix) if fix else problem)
         self.problem, self.fix = problem, fix
 
+    @property
+    def placed_problem(self) -> str:
+        """The problem, after its file and line if it has one."""
+        return self.problem
+
 
 class SourceError(GradlabError):
     """A mistake in a lab's source, with its place, the problem, and what to write instead."""
 
     def __init__(self, path: Path | str, line: int, problem: str, fix: str) -> None:
         super().__init__(f"{path}:{line}: {problem}", fix)
-        self.path, self.line, self.problem, self.fix = Path(path), line, problem, fix
+        self.path, self.line, self.problem = Path(path), line, problem
+
+    @property
+    def placed_problem(self) -> str:
+        return f"{self.path}:{self.line}: {self.problem}"
 
     def __reduce__(self) -> tuple[type[SourceError], tuple[Path, int, str, str]]:
         """Say how to build a copy in another process: pickle would pass only the message."""

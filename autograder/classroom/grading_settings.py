@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from autograder.base.device import Device
 from autograder.base.errors import GradlabError, SourceError
-from autograder.grading.lab_submission import read_preprocessor_settings
+from autograder.grading.output_preprocessors import read_preprocessor_settings
 from autograder.grading.task import ExamineSettings, GradingSettings, make_settings
 from autograder.model.assignments import suggest_nearest
 
@@ -39,7 +39,7 @@ def read_settings(config: Any, device: Device = Device.CPU) -> GradingSettings:
 def _make_error(config: Any, name: str, problem: Mapping[str, Any]) -> GradlabError:
     if problem["type"] == "extra_forbidden":
         message = f"c.Examine has no setting {name!r}{suggest_nearest(name, ExamineSettings.model_fields)}"
-        fix = "name one of docs/settings.md"
+        fix = "use a setting listed in docs/settings.md"
     else:
         message = f"c.Examine.{name} is {problem['input']!r}"
         fix = f"{problem['msg'].replace('Input', 'it')}, see docs/settings.md"

@@ -61,6 +61,7 @@ def start(
     To look for what isn't safe about a hub, run gradlab hub check.
     """
     from autograder.hub.hub_folder import CONFIG_FILE, create_settings, prepare_folder
+    from autograder.hub.hub_lock import lock_folder
     from autograder.hub.settings import HUB_FILE
 
     if importlib.util.find_spec("jupyterhub") is None:
@@ -80,6 +81,10 @@ def start(
         raise GradlabError(
             "a hub starts students' servers as their system users, which only root can",
             fix="run it as root, or try it on this machine with --demo and another --folder",
+        )
+    if not lock_folder(folder):
+        raise GradlabError(
+            f"the hub in {folder} is running already", fix="stop it first, if you want to start it again"
         )
     for line in prepare_folder(settings):
         out.print(line)
@@ -106,9 +111,9 @@ def check(folder: FolderPath = Path("hub")) -> None:
         raise GradlabError("a hub whose users have accounts can be checked by root only", fix=AS_ROOT)
     findings = check_hub(settings)
     for finding in findings:
-        out.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
+        out.print(finding.format(), markup=False)
     if findings:
-        raise GradlabError(f"{format_count(len(findings), 'problem')} found", fix="cure them, and check again")
+        raise GradlabError(f"{format_count(len(findings), 'problem')} found", fix="follow each fix, and check again")
     out.print("No problem found. docs/hub.md lists what is checked, and what isn't.")
 
 
@@ -163,6 +168,6 @@ def _refuse_unsafe(folder: Path) -> None:
 
     findings = check_hub(read_settings(folder / HUB_FILE))
     for finding in findings:
-        err.print(f"{finding.problem}\n    fix: {finding.cure}", markup=False)
+        err.print(finding.format(), markup=False)
     if any(finding.blocks for finding in findings):
         raise GradlabError("the hub doesn't start like this", fix="cure the problems above, and run the same command")

@@ -18,6 +18,8 @@ from autograder.gradebook.nbgrader_course import NbgraderCourse
 from autograder.model.arrivals import Arrival, describe_uncounted
 from autograder.model.assignments import list_assignments
 
+UTC_NAME = "UTC"  # nbgrader's default
+
 
 def open_inbox(nbgrader: NbgraderCourse) -> Inbox:
     """Open the course's inbox. Raises GradlabError if there is no exchange folder of nbgrader's own kind."""
@@ -73,7 +75,7 @@ def _find_inbox(nbgrader: NbgraderCourse) -> Inbox | str:
     if missing := _describe_missing(nbgrader, folders[0]):
         return missing
     collect = nbgrader.build_exchange(ExchangeCollect)
-    return Inbox(*folders, bool(collect.check_owner), _parse_timezone(exchange.timezone))
+    return Inbox(*folders, bool(collect.check_owner), parse_timezone(exchange.timezone))
 
 
 def _list_folders(nbgrader: NbgraderCourse, exchange: NbgraderExchange) -> tuple[Path, Path, Path]:
@@ -94,10 +96,12 @@ def _describe_missing(nbgrader: NbgraderCourse, inbound: Path) -> str:
     return ""
 
 
-def _parse_timezone(name: str) -> tzinfo:
+def parse_timezone(name: str) -> tzinfo:
+    """Return the time zone with this name. Raises GradlabError if there's none."""
     try:
-        return UTC if name == "UTC" else ZoneInfo(name)
+        return UTC if name == UTC_NAME else ZoneInfo(name)
     except (OSError, ValueError, KeyError):
         raise GradlabError(
-            f"c.Exchange.timezone in nbgrader_config.py isn't a time zone: {name!r}", fix="for instance 'UTC'"
+            f"c.Exchange.timezone in nbgrader_config.py isn't a time zone: {name!r}",
+            fix="write a name such as 'Europe/Berlin', or 'UTC'",
         ) from None

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import functools
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import nbformat
-from nbconvert.preprocessors import ClearMetadataPreprocessor
 from nbformat import NotebookNode
-from nbgrader.preprocessors import IgnorePattern, LimitOutput
 from nbgrader.utils import compute_checksum
-from traitlets.config import Config
 
 from autograder.base.device import Device
 from autograder.base.digest import digest
@@ -27,6 +22,7 @@ from autograder.grading.examiner_device import use_examiner_device
 from autograder.grading.grading_progress import ProgressListener, report_steps
 from autograder.grading.lab_cells import LabCell, parse_cells
 from autograder.grading.notebook_text import format_notebook
+from autograder.grading.output_preprocessors import apply_preprocessors
 from autograder.grading.task import Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_lab_answer
 from autograder.intake.course_cell_names import describe_course_cell
@@ -49,7 +45,6 @@ from labkit.outcome import Blame, compute_earned
 from labkit.verdict import Verdict
 
 TOO_MUCH = "The notebook takes too long to read. Remove cells that aren't yours, and submit it again."
-PREPROCESSORS = (IgnorePattern, ClearMetadataPreprocessor, LimitOutput)  # applied by nbgrader after it runs the cells
 
 
 @dataclass(frozen=True)
@@ -176,19 +171,6 @@ def digest_answers(cells: Sequence[NotebookNode]) -> dict[str, str]:
 def get_device_versions(device: Device) -> Versions:
     """Return the versions used for grading on this device. Cached, since asking the driver starts a program."""
     return get_versions() if device is Device.CPU else get_versions().model_copy(update={"gpu": ", ".join(list_gpus())})
-
-
-def read_preprocessor_settings(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Read nbgrader's settings for the outputs of cells, by class name, as plain data."""
-    names = [kind.__name__ for kind in PREPROCESSORS if kind.__name__ in config]
-    return {name: json.loads(json.dumps(config[name])) for name in names}
-
-
-def apply_preprocessors(notebook: NotebookNode, settings: Mapping[str, Any]) -> NotebookNode:
-    """Apply nbgrader's preprocessors, with its settings, to the outputs of cells that have run."""
-    for kind in PREPROCESSORS:
-        notebook, _ = kind(config=Config(settings))(notebook, {})  # does nothing unless enabled
-    return notebook
 
 
 def _add_checksums(notebook: NotebookNode, checksums: Mapping[str, str]) -> None:

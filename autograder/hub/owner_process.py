@@ -14,7 +14,10 @@ from autograder.base.file_owner import has_account
 from autograder.base.folder_readers import find_closed_folder, find_closed_program
 
 CANNOT_RUN = 126  # as a shell's exit status
-INSTALL_FOR_ALL = "install Gradlab in an environment below /opt, with a Python that every user can run"
+INSTALL_FOR_ALL = (
+    "install Gradlab in an environment below /opt, with a Python that every user can run; if that's where it is, let "
+    "every user enter the folder, with chmod o+rx"
+)
 
 
 def explain_closed_python(user: pwd.struct_passwd | None = None) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from autograder.base.text import join_names
 from autograder.hub.finding import Finding
+from autograder.hub.hub_lock import is_locked
 from autograder.hub.programs import PROXY
 from autograder.hub.services import PROXY_PID, list_ports
 from autograder.hub.settings import DEFAULT_INTERNAL_PORT, HUB_FILE, MAX_INTERNAL_PORT, MIN_PORT, Hub
@@ -34,7 +35,9 @@ def check_ports(hub: Hub) -> Iterator[Finding]:
 
 
 def _is_running(hub: Hub) -> bool:
-    """Return whether the hub's proxy runs."""
+    """Return whether the hub runs: started by gradlab hub, or by another JupyterHub that has this configuration."""
+    if is_locked(hub.folder):
+        return True
     try:
         return PROXY in Path("/proc", (hub.folder / PROXY_PID).read_text().strip(), "cmdline").read_text()
     except OSError:

@@ -51,7 +51,12 @@ def list_people(gradebook: Gradebook) -> list[Person]:
     columns = (Student.id, Student.first_name, Student.last_name, Student.email, Student.lms_user_id)
     rows = gradebook.db.execute(select(*columns))
     people = [Person(**dict(zip(Person.model_fields, map(_to_text, row), strict=True))) for row in rows]
-    return sorted(people, key=lambda person: (person.sortable_name.casefold(), person.id))
+    return sorted(people, key=lambda person: (_drop_accents(person.sortable_name), person.sortable_name, person.id))
+
+
+def _drop_accents(name: str) -> str:
+    """Return a name without case and accents, so that Álvarez is sorted among the names with A."""
+    return "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
 
 
 def find_person(people: Sequence[Person], submitter: Submitter) -> Person:

@@ -22,7 +22,8 @@ from autograder.gradebook.result_backups import forget_written_results, load_wri
 from autograder.gradebook.result_documents import load_document, write_document
 from autograder.gradebook.result_reader import read_result
 from autograder.gradebook.writer import set_score
-from autograder.grading.lab_submission import SubmissionFacts, grade_notebook, read_preprocessor_settings
+from autograder.grading.lab_submission import SubmissionFacts, grade_notebook
+from autograder.grading.output_preprocessors import read_preprocessor_settings
 from autograder.grading.stock_marks import compute_stock_marks
 from autograder.grading.task import USUAL, ExamineSettings, make_settings
 from autograder.intake.folder_normalization import normalize_folder

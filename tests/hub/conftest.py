@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.hub import checks
 from tests.hub.exchange_process import ExchangeProcess, run_exchange
 from tests.hub.hub_process import draw_port
 
@@ -42,3 +43,11 @@ def folder() -> Iterator[Path]:
         (hub / "hub.toml").chmod(0o600)
         yield hub
     os.umask(before)
+
+
+@pytest.fixture
+def equipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Programs that a hub needs, whatever this machine has."""
+    monkeypatch.setattr(checks, "find_node", lambda: Path("/usr/bin/node"))
+    monkeypatch.setattr(checks, "read_node_version", lambda node: (24, 1))
+    monkeypatch.setattr(checks, "find_proxy", lambda path: Path("/usr/bin/configurable-http-proxy"))

@@ -78,10 +78,27 @@ def plant_gradebook_of_root(place: Department) -> None:
 
 
 def plant_readable_key(place: Department) -> None:
-    for name in ("tls.pem", "tls.key"):
-        (place.hub / name).touch(mode=0o644)
+    make_certificate(place.hub / "tls.pem", place.hub / "tls.key")
+    (place.hub / "tls.key").chmod(0o644)
     path = place.hub / "hub.toml"
-    path.write_text(path.read_text() + '[tls]\ncertificate = "tls.pem"\nkey = "tls.key"\n')
+    text = path.read_text().replace('"http:', '"https:')
+    path.write_text(text + '[tls]\ncertificate = "tls.pem"\nkey = "tls.key"\n')
+
+
+def make_certificate(certificate: Path, key: Path, days: int = 1) -> None:
+    """Write a certificate for this many days from now on, and its key."""
+    command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
+    command += ["-subj", "/CN=127.0.0.1", "-days", str(days), "-out", str(certificate), "-keyout", str(key)]
+    subprocess.run(command, check=True, capture_output=True)
+
+
+def plant_hub_of_another(place: Department) -> None:
+    shutil.chown(place.hub, place.names["prof"])
+
+
+def plant_closed_way(place: Department) -> None:
+    (place.hub / "exchange").mkdir(parents=True, exist_ok=True)
+    place.hub.chmod(0o700)
 
 
 # Together, since each check tries the sandbox as the course's user; but not accounts with the files that they own.
@@ -97,14 +114,16 @@ MISTAKES: dict[str, dict[Callable[[Department], None], str]] = {
         plant_readable_key: "tls.key",
         plant_listed_member: "can read the submissions of gradlab",
         plant_missing_home: "doesn't exist",
+        plant_hub_of_another: "who could replace the files with which the hub starts",
+        plant_missing_exchange_user: "there is no system user",
     },
     "accounts": {
         plant_home_of_another: "belongs to",
         plant_missing_account: "there is no system user for",
-        plant_missing_exchange_user: "as which the exchange runs",
         plant_shared_group: "can read the submissions of gradlab",
         plant_locked_password: "with a locked password",
         plant_expired_account: "expired, so they can't log in",
         plant_closed_shell: "whose shell allows no login",
+        plant_closed_way: "so no one can submit",
     },
 }

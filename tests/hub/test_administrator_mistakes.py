@@ -40,7 +40,7 @@ def test_mistakes_are_found_and_their_commands_cure_them(department: Department,
         assert [problem for problem, _ in findings if words in problem], f"{words!r} isn't in:\n{report}"
     assert len(findings) == len(MISTAKES[kind]), report
     for _, cure in findings:
-        subprocess.run(["/bin/sh", "-e", "-c", cure.split("\nor write")[0]], check=True, capture_output=True)
+        subprocess.run(["/bin/sh", "-e", "-c", re.split(r"\n\s*or write", cure)[0]], check=True, capture_output=True)
     if kind == "accounts":  # the cure of a missing one sets no password
         prof = department.names["prof"]
         assert f"accounts without a password, so they can't log in: {prof}\n    fix: passwd" in department.check()

@@ -17,30 +17,8 @@ from autograder.hub import checks, course_checks, login_checks
 from autograder.hub.checks import check_hub
 from autograder.hub.login_checks import check_logins
 from autograder.hub.settings import read_settings
+from tests.hub.hub_file import end_demo, list_problems, replace_line
 from tests.hub.hub_process import draw_port
-
-
-def end_demo(folder: Path) -> None:
-    path = folder / "hub.toml"
-    path.write_text(path.read_text().replace("demo = true\n", ""))
-
-
-def replace_line(folder: Path, key: str, value: str) -> None:
-    path = folder / "hub.toml"
-    lines = [line for line in path.read_text().splitlines() if not line.startswith(f"{key} =")]
-    path.write_text("\n".join([f"{key} = {value}", *lines]) + "\n")
-
-
-def list_problems(folder: Path) -> str:
-    return "\n".join(f"{each.problem} FIX {each.cure}" for each in check_hub(read_settings(folder / "hub.toml")))
-
-
-@pytest.fixture
-def equipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Programs that a hub needs, whatever this machine has."""
-    monkeypatch.setattr(checks, "find_node", lambda: Path("/usr/bin/node"))
-    monkeypatch.setattr(checks, "read_node_version", lambda node: (24, 1))
-    monkeypatch.setattr(checks, "find_proxy", lambda path: Path("/usr/bin/configurable-http-proxy"))
 
 
 @pytest.mark.usefixtures("equipped")
@@ -168,6 +146,31 @@ def test_a_term_toml_that_cannot_be_read_is_a_warning(folder: Path) -> None:
     assert f"{path}:1: this can't be read" in found.problem and not found.blocks
     path.write_text("")
     assert list_problems(folder) == ""
+
+
+@pytest.mark.usefixtures("equipped")
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("c.Examine.cell_second = 5", "nbgrader_config.py:5: c.Examine has no setting 'cell_second'"),
+        ("c.Exchange.timezone = 'Europe/Berln'", "c.Exchange.timezone in nbgrader_config.py isn't a time zone"),
+    ],
+)
+def test_a_setting_that_stops_the_watch_is_a_warning(folder: Path, line: str, words: str) -> None:
+    config = folder.parent / "physics" / "nbgrader_config.py"
+    config.write_text(f"{config.read_text()}{line}\n")
+    (found,) = check_hub(read_settings(folder / "hub.toml"))
+    assert found.problem.startswith("the watch of physics can't mark anything: ") and words in found.problem
+    assert found.cure and not found.blocks
+
+
+@pytest.mark.usefixtures("equipped")
+def test_a_course_id_that_changed_during_a_term_is_to_be_restored(folder: Path) -> None:
+    config = folder.parent / "physics" / "nbgrader_config.py"
+    config.write_text(config.read_text().replace("course_id = 'physics'", "course_id = 'physics-2'"))
+    assert "FIX write [courses.physics-2] in hub.toml" in list_problems(folder), "nothing was submitted yet"
+    (folder / "exchange" / "physics" / "nbgrader" / "physics").mkdir(parents=True)
+    assert 'FIX write c.CourseDirectory.course_id = "physics" again' in list_problems(folder)
 
 
 @pytest.mark.usefixtures("equipped")

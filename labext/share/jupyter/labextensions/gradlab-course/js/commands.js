@@ -4,12 +4,20 @@ import { makeSelectionCommands } from './cell_selection.js';
 import { explainLeftOut, runChecks } from './check_run.js';
 import { enterText } from './controls.js';
 import { describeCopies, isUncounted, listCopied } from './copies.js';
+import { Unanswered } from './course.js';
 import { scrollIntoSight, scrollToBeginning } from './focus.js';
 import { Marks, showMark } from './marking.js';
 import { chooseNextLab, chooseNextWork, describeFinished, describeLeft, isAbove, isAwaited, isFinished, needsMark } from './next_work.js';
 import { currentExercise, exerciseOf, factsOf, findPlace, indexOf, isEntered, isLab, labOf, nameOf, reset, titleOf, WRITTEN } from './notebook.js';
 import { findUnreached } from './scrolling.js';
 import { findKeys } from './shortcuts.js';
+
+/** The title and the words for a mark that failed. */
+function explainFailure(error) {
+  if (!(error instanceof Unanswered)) return ['This notebook was not marked', error];
+  const words = "If you were submitting, your work may have arrived: the panel shows it once the server answers again.";
+  return ['There is no mark yet', `${error.message} ${words}`];
+}
 
 /**
  * Make the commands, by id: {label, caption, execute, isEverywhere: whether it needs no lab in front}.
@@ -162,7 +170,7 @@ export function makeCommands(lesson) {
       ended();
       marks.remove(pending); // before the words are read, since the student may ask for the mark again at once
       if (pending.isCancelled) notify('Not marked: you cancelled it.');
-      else await showErrorMessage('This notebook was not marked', error);
+      else await showErrorMessage(...explainFailure(error));
       await readOpen();
     } finally {
       marks.remove(pending);

@@ -1,5 +1,12 @@
 // Requests to the server extension through JupyterLab's connection, which adds the token and the XSRF cookie.
 
+/** The error of a request that got no answer: no one knows whether the server did what it asked for. */
+export class Unanswered extends Error {
+  constructor() {
+    super("The server doesn't answer.");
+  }
+}
+
 export class Course {
   /** announceChange: called after a request that changes what other tabs show. */
   constructor({ ServerConnection }, { URLExt }, announceChange) {
@@ -9,7 +16,9 @@ export class Course {
     this.request = async (path, body) => {
       const url = this.baseUrl + path;
       const init = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) };
-      const response = await ServerConnection.makeRequest(url, init, this.settings);
+      const response = await ServerConnection.makeRequest(url, init, this.settings).catch(() => {
+        throw new Unanswered();
+      });
       const text = await response.text();
       if (!response.ok) throw new Error(parseReason(text) || `${response.status} ${response.statusText}`);
       return JSON.parse(text);
