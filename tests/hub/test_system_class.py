@@ -66,9 +66,10 @@ def get_home(name: str) -> Path:
 
 
 def find_service(online: SystemClass, word: str) -> int:
-    """The process of a service, by a word of its command."""
-    children = list_children(online.hub.process.pid, recursive=True)
-    return next(pid for pid, command in children if word in command and not command.startswith("/bin/sh"))
+    """The process of a service, by a word of its command. Ben's own server isn't one: he may read its memory."""
+    ben, children = pwd.getpwnam(online.ben).pw_uid, list_children(online.hub.process.pid, recursive=True)
+    found = (pid for pid, command in children if word in command and not command.startswith("/bin/sh"))
+    return next(pid for pid in found if Path(f"/proc/{pid}").stat().st_uid != ben)
 
 
 def test_a_student_gets_a_mark_and_each_part_runs_as_its_own_user(online: SystemClass) -> None:
