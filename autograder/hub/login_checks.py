@@ -25,7 +25,8 @@ def check_logins(hub: Hub, accounts: Mapping[str, pwd.struct_passwd]) -> Iterato
     if hub.lti or _has_own_login(hub):
         return
     lines = [line.split(":") for line in _read_shadow()]
-    shadow = {line[0]: line for line in lines if len(line) > EXPIRY and line[0] in hub.users}
+    users = {*hub.users} - {"root"}  # another check says that root can't be a user
+    shadow = {line[0]: line for line in lines if len(line) > EXPIRY and line[0] in users}
     locked = [name for name, line in shadow.items() if line[PASSWORD].startswith("!") and line[PASSWORD].strip("!*")]
     unset = [name for name, line in shadow.items() if line[PASSWORD] and not line[PASSWORD].strip("!*")]
     empty = [name for name, line in shadow.items() if not line[PASSWORD]]

@@ -46,6 +46,9 @@ def test_a_course_has_the_students_of_its_roster(place: Path) -> None:
     ("text", "problem"),
     [
         (f"{COURSE}student = []\n", r"hub.toml:4: courses.physics.student: there is no such key"),
+        (f"{COURSE}students = 3\n", r'hub.toml:4: courses.physics.students: write a list, such as \["NAME"\]'),
+        (f"idle_minutes = 'an hour'\n{COURSE}", r"hub.toml:1: idle_minutes: write a whole number"),
+        (f'address = "http://127.0.0.1:8000\n{COURSE}', r"hub.toml:1: this can't be read: .* is a quote missing\?"),
         (f"{COURSE}students = ['Ana']\n", r"hub.toml:4: courses.physics.students.*'Ana' can't be a user"),
         (f"{COURSE}students = ['ana+ben']\n", r"'ana\+ben' can't be a user"),
         (f"{COURSE}students = ['../ana']\n", r"'../ana' can't be a user"),
