@@ -24,6 +24,7 @@ def server(course: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[L
         yield server
 
 
+@pytest.mark.nightly
 def test_an_open_notebook_keeps_its_tab_and_its_work_shows_in_the_others(server: LabServer, page: Page) -> None:
     """Slow: starts Notebook 7, a kernel and a grader."""
     page.goto(server.address("tree"))

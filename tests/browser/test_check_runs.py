@@ -62,6 +62,7 @@ def test_check_says_which_cell_it_waits_for_and_stops_with_it(grader_free_server
 
 
 @pytest.mark.gate
+@pytest.mark.nightly
 def test_check_names_the_cell_that_runs_and_goes_on_once_it_is_stopped(
     grader_free_server: LabServer, page: Page
 ) -> None:

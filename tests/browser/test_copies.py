@@ -45,6 +45,7 @@ def check(page: Page, cell: Locator) -> Locator:
     return page.get_by_role("alert").filter(has_text=re.compile("of 1 passed"))
 
 
+@pytest.mark.nightly
 def test_check_card_and_mark_say_which_of_two_cells_counts(student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel and a grader."""
     change_notebook(student, solution="(x * x).sum()")

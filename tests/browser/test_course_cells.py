@@ -78,6 +78,7 @@ def test_enter_leads_from_a_check_to_its_card_and_keeps_the_check_folded(
     expect(page.get_by_text("Mode: Command")).to_be_visible()
 
 
+@pytest.mark.nightly
 def test_the_courses_code_stays_code(grader_free_server: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab."""
     change_notebook(grader_free_server, nbformat.v4.new_code_cell("own = 1"))

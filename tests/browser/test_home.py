@@ -125,6 +125,7 @@ def milestones(course: Path) -> Path:
     return folder
 
 
+@pytest.mark.nightly
 def test_the_home_and_the_panel_are_readable_in_the_dark_and_on_a_telephone(
     milestones: Path, tmp_path_factory: pytest.TempPathFactory, page: Page
 ) -> None:

@@ -63,6 +63,7 @@ def test_a_solution_is_offered_after_two_marks_below_full(student: LabServer, pa
     page.screenshot(path=ARTIFACTS / "course_solution.png")
 
 
+@pytest.mark.nightly
 def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel and a grader."""
     open_lab(student, page)
@@ -97,6 +98,7 @@ def test_a_quiz_says_why_and_remembers_the_first_try(student: LabServer, page: P
     expect(page.get_by_label("q2 a")).to_be_enabled()
 
 
+@pytest.mark.nightly
 def test_a_mark_can_be_cancelled_and_the_next_one_arrives(course: Path, student: LabServer, page: Page) -> None:
     """Slow: starts JupyterLab, a kernel, and two graders, and waits for a cell that never ends."""
     be_patient(course)  # the mark ends only when it's cancelled

@@ -22,6 +22,7 @@ def break_script(route: Route) -> None:
     route.fulfill(content_type="text/javascript", body="export const NAMES = [;")
 
 
+@pytest.mark.nightly
 def test_the_first_cell_says_that_there_is_no_panel_and_the_panel_hides_it(
     grader_free_server: LabServer, page: Page
 ) -> None:

@@ -19,7 +19,7 @@ from tests.lab_server import LabServer, run_lab_server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.gate]
 
-SIZES = [(853, 600), (400, 700)]
+SIZES = [pytest.param(853, 600, marks=pytest.mark.nightly), (400, 700)]
 WIDE = {
     "pre": "```\n" + "a line of code that goes on " * 6 + "\n```",
     'mjx-container[display="true"]': "$$" + " + ".join(f"x_{{{n}}}" for n in range(40)) + "$$",

@@ -106,7 +106,7 @@ def test_notebook_seven_has_the_panels_key(course: Path, tmp_path_factory: pytes
         expect(find_editor(page)).to_be_focused()
 
 
-@pytest.mark.parametrize("width", [320, 400])
+@pytest.mark.parametrize("width", [320, pytest.param(400, marks=pytest.mark.nightly)])
 def test_in_a_narrow_window_the_panel_gives_way_to_what_it_leads_to(
     grader_free_server: LabServer, page: Page, width: int
 ) -> None:

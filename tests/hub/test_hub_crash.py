@@ -129,6 +129,7 @@ def expect_changed_roster(hub: RunningHub) -> None:
     assert {(each["course"], each["role"]) for each in events[-2:]} == {(COURSE, "students")}
 
 
+@pytest.mark.nightly
 def test_a_hub_that_cannot_start_leaves_no_process(built_course: Path, tmp_path: Path) -> None:
     (tmp_path / "hub").mkdir()
     (tmp_path / "hub" / CONFIG_FILE).write_text(CONFIG + BROKEN_SERVICE)

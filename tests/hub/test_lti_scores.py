@@ -125,6 +125,7 @@ def test_each_mark_is_sent_once_and_again_when_it_changes(grades: Grades) -> Non
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_scores_wait_for_a_platform_that_is_down(grades: Grades) -> None:
     """Slow: see above."""
     grades.platform.is_down = True

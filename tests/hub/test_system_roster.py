@@ -15,6 +15,7 @@ from tests.waiting import wait_until
 
 @pytest.mark.slow
 @pytest.mark.gate
+@pytest.mark.nightly
 def test_a_new_student_is_admitted_once_they_have_a_private_account(built_course: Path) -> None:
     with run_system_class(built_course) as online:
         place = online.hub.folder.parent

@@ -172,6 +172,7 @@ def test_a_bad_answer_file_is_refused_with_its_line(folder: Path, old: str, new:
     assert new in lines[caught.value.line - 1]
 
 
+@pytest.mark.nightly
 def test_the_list_of_checks_that_a_wrong_answer_fails_can_be_updated(folder: Path) -> None:
     text = (folder / "exercises" / EXERCISE).read_text()
     edit(folder, "fails=keeps_input", "fails=empty")

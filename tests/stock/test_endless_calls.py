@@ -57,6 +57,7 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_an_endless_call_costs_its_cell_in_a_class(course: Path) -> None:
     """Slow: cells run into their limits."""
     outcomes = list(grade_lab(open_course(course), "ps1", LocalExecutor(2)))

@@ -201,6 +201,7 @@ def test_a_student_who_is_not_on_the_roster_is_reported_once_and_counts(watched_
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_one_submission_neither_holds_others_up_nor_ends_the_watch(course: Path) -> None:
     """Slow: a fork server, and a cell that goes on for as long as the others take."""
     (course / TERM_FILE).write_text(f"[labs.{LAB}]\n")

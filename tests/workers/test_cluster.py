@@ -301,6 +301,7 @@ def test_an_address_without_a_scheduler_is_refused(tmp_path: Path, address: str,
     assert words in find_refusal(address, Device.CPU, tmp_path)
 
 
+@pytest.mark.nightly
 def test_a_worker_with_other_code_is_refused(small_course: Path, tmp_path: Path, scheduler: str) -> None:
     hand_in(small_course, {"student": None})
     for package in ("autograder", "labkit"):
