@@ -14,7 +14,7 @@ from labext.nbgrader_exchange import open_exchange
 from labext.workspace import Workspace
 from labkit.lab_progress import LabProgress
 from labkit.notebook_progress import StartPage, parse_progress, read_progress, read_start_page
-from labkit.untrusted_json import DAMAGED, read_object
+from labkit.untrusted_json import DAMAGED, read_notebook
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _iter_labs(
                 data = replace(_read_released_lab(outbound / name), path=path).as_dict()
             notebook = folder / name / f"{name}.ipynb"
             target = find_class(notebook, workspace) if lab else None
-            submitted = bool(target and is_submitted(target, read_object(notebook)))
+            submitted = bool(target and is_submitted(target, read_notebook(notebook)))
             found = {"course": course, "offer": offers.get(name), "due": due.get(name, ""), "submitted": submitted}
             yield data | found
 
@@ -117,6 +117,6 @@ def _read_offer(workspace: Workspace, notebook: Path, course: str, mirror: Any) 
 def _read_released_lab(folder: Path) -> LabProgress:
     """Read what a released lab says about itself; of a stock assignment, only its name is known."""
     with contextlib.suppress(*DAMAGED):
-        if lab := parse_progress(read_object(folder / f"{folder.name}.ipynb"), "", {}):
+        if lab := parse_progress(read_notebook(folder / f"{folder.name}.ipynb"), "", {}):
             return lab
     return LabProgress(folder.name, folder.name, "", 0, (), "", 0.0, ())

@@ -20,7 +20,7 @@ from labkit.faulty_uses import add_faulty_uses
 from labkit.lab_progress import LabProgress, MissedPrediction, WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, read_marks
 from labkit.quiz_source import parse_letters
-from labkit.untrusted_json import DAMAGED, check_number, check_text, read_object
+from labkit.untrusted_json import DAMAGED, check_number, check_text, read_notebook, read_object
 from labkit.verdict import MIME
 
 KEY = "gradlab"
@@ -45,7 +45,7 @@ def read_progress(folder: Path) -> list[LabProgress]:
     for path in sorted(path for path in folder.glob("*/*.ipynb") if path.stem == path.parent.name):
         # A damaged lab must not keep the others out of the panel.
         with contextlib.suppress(*DAMAGED):
-            labs.append(parse_progress(read_object(path), path.relative_to(folder).as_posix(), read_marks(path)))
+            labs.append(parse_progress(read_notebook(path), path.relative_to(folder).as_posix(), read_marks(path)))
     return [lab for lab in labs if lab]
 
 

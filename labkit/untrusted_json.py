@@ -30,6 +30,14 @@ def read_object(path: Path) -> dict[str, Any]:
     return data if isinstance(data, dict) else {}
 
 
+def read_notebook(path: Path) -> dict[str, Any]:
+    """Read a notebook as read_object() does, even while Jupyter saves it.
+
+    Jupyter overwrites the file in place. Meanwhile, it keeps the former content in `.~NAME`.
+    """
+    return read_object(path) or read_object(path.with_name(f".~{path.name}")) or read_object(path)
+
+
 def check_text(value: object) -> str:
     """Return the text. Raises TypeError for anything else, which a page couldn't show."""
     if not isinstance(value, str):

@@ -30,7 +30,7 @@ from autograder.reports.student_view import build_student_view
 from labkit.lab_progress import WorkItem, WorkKind, WorkState
 from labkit.mark_file import ExerciseMark, get_marks_path, read_marks
 from labkit.notebook_progress import digest_sources, parse_progress
-from labkit.untrusted_json import DAMAGED, read_object
+from labkit.untrusted_json import DAMAGED, read_notebook
 
 TRIES = 2  # marks below full before the solution is shown
 WRITTEN = (CellKind.EXERCISE, CellKind.QUESTION)
@@ -149,14 +149,14 @@ def save_own_mark(notebook: Path, name: str, points: float) -> float:
         raise GradlabError("Only a written answer can be marked by yourself, once it's written.")
     if not 0 <= points <= work.points:
         raise GradlabError(f"Choose a number of points from 0 to {work.points:g}.")
-    source = digest_sources(read_object(notebook))[name]
+    source = digest_sources(read_notebook(notebook))[name]
     write_marks(notebook, {**read_marks(notebook), name: ExerciseMark(source, points, is_own=True)})
     return points
 
 
 def _find_work(notebook: Path, name: str) -> WorkItem:
     try:
-        progress = parse_progress(read_object(notebook), notebook.name, read_marks(notebook))
+        progress = parse_progress(read_notebook(notebook), notebook.name, read_marks(notebook))
     except DAMAGED:
         progress = None
     work = next((work for work in progress.work if work.name == name), None) if progress else None
