@@ -82,13 +82,13 @@ def start(
             "a hub starts students' servers as their system users, which only root can",
             fix="run it as root, or try it on this machine with --demo and another --folder",
         )
+    for line in prepare_folder(settings):
+        out.print(line)
+    _refuse_unsafe(folder)
     if not lock_folder(folder):
         raise GradlabError(
             f"the hub in {folder} is running already", fix="stop it first, if you want to start it again"
         )
-    for line in prepare_folder(settings):
-        out.print(line)
-    _refuse_unsafe(folder)
     variables = dict(os.environ)
     if settings.is_demo:
         _print_banner(variables, has_password=settings.lti is None)

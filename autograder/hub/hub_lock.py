@@ -16,9 +16,7 @@ def lock_folder(folder: Path) -> bool:
         Whether it's locked; False if another process holds the lock.
     """
     descriptor = os.open(folder / LOCK_FILE, os.O_RDWR | os.O_CREAT, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
+    if not _lock(descriptor):
         os.close(descriptor)
         return False
     os.set_inheritable(descriptor, True)
@@ -31,10 +29,15 @@ def is_locked(folder: Path) -> bool:
         descriptor = os.open(folder / LOCK_FILE, os.O_RDWR)
     except FileNotFoundError:
         return False
+    is_free = _lock(descriptor)
+    os.close(descriptor)
+    return not is_free
+
+
+def _lock(descriptor: int) -> bool:
+    """Try to lock the file. Not with lockf: a check in the same process would give up its lock."""
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
+        return False
+    return True

@@ -85,10 +85,10 @@ def plant_readable_key(place: Department) -> None:
     path.write_text(text + '[tls]\ncertificate = "tls.pem"\nkey = "tls.key"\n')
 
 
-def make_certificate(certificate: Path, key: Path, days: int = 1) -> None:
-    """Write a certificate for this many days from now on, and its key."""
+def make_certificate(certificate: Path, key: Path) -> None:
+    """Write a certificate for today, and its key."""
     command = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"]
-    command += ["-subj", "/CN=127.0.0.1", "-days", str(days), "-out", str(certificate), "-keyout", str(key)]
+    command += ["-subj", "/CN=127.0.0.1", "-days", "1", "-out", str(certificate), "-keyout", str(key)]
     subprocess.run(command, check=True, capture_output=True)
 
 

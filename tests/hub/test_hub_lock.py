@@ -34,3 +34,5 @@ def test_a_hub_that_runs_isnt_blamed_for_its_ports_and_isnt_started_twice(folder
         running.stdin.close()
         running.wait()
         assert "another program uses port" in list_problems(folder)
+        result = CliRunner().invoke(app, ["hub", "--folder", str(folder)])
+        assert "the hub doesn't start like this" in str(result.exception), "a start checks the ports, too"
