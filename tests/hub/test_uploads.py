@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -150,30 +151,33 @@ def test_a_body_of_unknown_length_that_is_too_large_leaves_nothing(exchange: Exc
     wait_until(lambda: exchange.list_files() == before, "the exchange has removed what it had received")
 
 
-def begin_upload(exchange: ExchangeProcess, token: str = "ana-token") -> socket.socket:
-    """Send the half of an upload, and wait until it has arrived."""
+@contextmanager
+def begin_upload(exchange: ExchangeProcess, token: str = "ana-token") -> Iterator[None]:
+    """Send half of an upload, wait until it has arrived, and break the connection off at the end of the block."""
     archive = pack({f"{LAB}.ipynb": bytes(2_000_000)})
     head = f"POST {PATH} HTTP/1.1\r\nHost: x\r\nAuthorization: token {token}\r\nContent-Length: {len(archive)}\r\n\r\n"
-    connection = socket.create_connection(("127.0.0.1", exchange.port))
-    connection.sendall(head.encode() + archive[:1_000_000])
-    wait_until(
-        lambda: sum(path.stat().st_size for path in (exchange.course / ".staging").glob("*/body")) > 500_000,
-        "half of the upload has arrived",
-    )
-    return connection
+    with socket.create_connection(("127.0.0.1", exchange.port)) as connection:
+        connection.sendall(head.encode() + archive[:1_000_000])
+        wait_until(
+            lambda: sum(path.stat().st_size for path in (exchange.course / ".staging").glob("*/body")) > 500_000,
+            "half of the upload has arrived",
+        )
+        yield
 
 
 def test_an_upload_that_breaks_off_leaves_nothing(exchange: ExchangeProcess) -> None:
     before = exchange.list_files()
-    begin_upload(exchange).close()
+    with begin_upload(exchange):
+        assert exchange.list_files() != before
     wait_until(lambda: exchange.list_files() == before, "the exchange has removed what it had received")
 
 
 def test_a_student_uploads_one_submission_at_a_time(exchange: ExchangeProcess) -> None:
-    first, before = begin_upload(exchange), exchange.list_stored()
-    assert exchange.submit(pack(SOUND)) == (429, "another submission of yours is under way: try again when it's done")
-    assert exchange.submit(pack(SOUND), "ben-token") == (200, "")
-    first.close()
+    with begin_upload(exchange):
+        before = exchange.list_stored()
+        refusal = (429, "another submission of yours is under way: try again when it's done")
+        assert exchange.submit(pack(SOUND)) == refusal
+        assert exchange.submit(pack(SOUND), "ben-token") == (200, "")
     wait_until(lambda: exchange.submit(pack(SOUND))[0] == 200, "the student may submit again")
     assert len(exchange.list_stored()) == len(before) + 2
 
@@ -197,10 +201,10 @@ def test_a_killed_exchange_keeps_what_it_has_confirmed_and_nothing_else(tmp_path
     with run_exchange(tmp_path) as exchange:
         assert exchange.submit(pack(SOUND)) == (200, "")
         confirmed = exchange.list_stored()
-        begin_upload(exchange, "ben-token")
         assert exchange.process is not None
-        os.kill(exchange.process.pid, signal.SIGKILL)
-        exchange.process.wait()
+        with begin_upload(exchange, "ben-token"):
+            os.kill(exchange.process.pid, signal.SIGKILL)
+            exchange.process.wait()
         assert exchange.list_stored() == confirmed
         assert os.listdir(exchange.course / ".staging")
         exchange.start()
