@@ -113,7 +113,11 @@ def check(folder: FolderPath = Path("hub")) -> None:
     for finding in findings:
         out.print(finding.format(), markup=False)
     if findings:
-        raise GradlabError(f"{format_count(len(findings), 'problem')} found", fix="follow each fix, and check again")
+        blocking = sum(finding.blocks for finding in findings)
+        consequence = f"the hub doesn't start with {blocking} of them" if blocking else "the hub starts nevertheless"
+        raise GradlabError(
+            f"{format_count(len(findings), 'problem')} found; {consequence}", fix="follow each fix, and check again"
+        )
     out.print("No problem found. docs/hub.md lists what is checked, and what isn't.")
 
 

@@ -98,7 +98,7 @@ def export(
         raise GradlabError("the gradebook has no marks yet", fix="run gradlab grade LAB first")
     with open_gradebook(url, nbgrader.course_id) as gradebook:
         people = list_people(gradebook)
-        print_warnings(list_unknown_names(root, term, gradebook))
+        print_warnings([name.format() for name in list_unknown_names(root, term, gradebook)])
     path = root / "results" / exporter.file
     exporter.write(path, people, graded)
     waiting = sum(member.needs_manual_grade for lab in graded for member in lab.members)

@@ -10,7 +10,7 @@ from autograder.base.file_owner import get_owner_name
 from autograder.base.folder_readers import find_closed_folder, get_group_name
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.login_checks import check_logins
-from autograder.hub.owner_checks import check_course_owner
+from autograder.hub.owner_checks import check_course_owner, check_sandbox
 from autograder.hub.settings import HUB_FILE, Hub
 
 # Makes a user whose home no one else can read.
@@ -35,7 +35,8 @@ def check_accounts(hub: Hub) -> Iterator[Finding]:
     yield from check_logins(hub, accounts)
     yield from _check_exchange_user(hub, accounts)
     for course in hub.courses:
-        yield from check_course_owner(hub, course, accounts)
+        yield from check_course_owner(hub, course)
+        yield from check_sandbox(course)
 
 
 def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:

@@ -14,6 +14,7 @@ from autograder.hub.course_checks import check_courses
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.owner_process import INSTALL_FOR_ALL, explain_closed_python
 from autograder.hub.port_checks import check_ports
+from autograder.hub.problem_processes import check_configuration
 from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, PROXY, find_node, find_proxy, read_node_version
 from autograder.hub.settings import HUB_FILE, Hub
 from autograder.hub.tls_checks import check_tls
@@ -30,6 +31,7 @@ def check_hub(hub: Hub) -> list[Finding]:
         *check_ports(hub),
         *_check_folders(hub),
         *check_accounts(hub),
+        *check_configuration(hub),
         *check_courses(hub),
     ]
 
@@ -83,9 +85,4 @@ def _check_folders(hub: Hub) -> Iterator[Finding]:
                 f"others can read {roster}, with the students' names and addresses",
                 format_command("chmod", "go=", roster),
                 blocks=not hub.is_demo,
-            )
-    for course in hub.courses:
-        if course.gate.exists() and course.gate.stat().st_mode & (0o077 if hub.is_demo else 0o027):
-            yield Finding(
-                f"others can read {course.gate}, with submissions", format_command("chmod", "o=,g=x", course.gate)
             )

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
 
 from autograder.base.errors import GradlabError
 from autograder.base.file_owner import get_owner_name, has_account
 from autograder.base.folder_readers import describe_readers
 from autograder.base.text import join_names
 from autograder.hub.course_connection import format_lines, read_exchange
-from autograder.hub.exchange_folder import RESERVE_BYTES
+from autograder.hub.exchange_checks import check_exchange
 from autograder.hub.finding import Finding, format_command
-from autograder.hub.gradebook_check import find_lost_gradebook, find_term_problem
 from autograder.hub.owner_process import explain_closed_python
+from autograder.hub.problem_processes import check_term
 from autograder.hub.settings import HUB_FILE, Hub, HubCourse
+from autograder.model.assignments import list_assignments
+
+MAX_NAMES = 5  # files that a finding lists
 
 
 def check_courses(hub: Hub) -> Iterator[Finding]:
@@ -28,7 +33,8 @@ def check_courses(hub: Hub) -> Iterator[Finding]:
             )
         if hub.lti is None:
             yield from _check_roles(course)
-        yield from _check_space(course)
+        yield from check_exchange(hub, course)
+        yield from _check_labs(course)
         if not hub.is_demo:
             yield from _check_owners(course)
         # Otherwise, a check of the accounts or of the programs says so.
@@ -49,28 +55,38 @@ def _check_roles(course: HubCourse) -> Iterator[Finding]:
             )
 
 
-def _check_space(course: HubCourse) -> Iterator[Finding]:
-    """Check that the disks have room: below this, the exchange refuses submissions, and soon no mark can be saved."""
-    exchange = next(each for each in (course.exchange, *course.exchange.parents) if each.exists())
-    for folder, use in ((exchange, "submissions"), (course.folder, "marks")):
-        if (free := shutil.disk_usage(folder).free) < RESERVE_BYTES:
-            yield Finding(
-                f"the disk with {folder} has only {free / 1e9:.1f} GB free for {use} of {course.name}",
-                "free some space: at least 1 GB, and 0.3 GB for each student and term",
-                blocks=False,
-            )
+def _check_labs(course: HubCourse) -> Iterator[Finding]:
+    if not list_assignments(course.folder):
+        yield Finding(
+            f"{course.folder / 'source'} has no lab, so there is nothing to release",
+            "copy the course's source/ into it; or run gradlab build there, as the course's owner",
+            blocks=False,
+        )
 
 
 def _check_owners(course: HubCourse) -> Iterator[Finding]:
-    """Check what is at the top of the course's folder: root copies files there, and the watch couldn't write them."""
+    """Check what is in the course's folder: root copies or grades there, and the watch can't write these files."""
     owner = course.folder.stat().st_uid
-    others = sorted(path for path in course.folder.iterdir() if path.lstat().st_uid != owner)
-    if owner and others and has_account(course.folder):
-        names = ", ".join(f"{path.name} ({get_owner_name(path)})" for path in others)
+    if not owner or not has_account(course.folder):  # a check of the owner says so
+        return
+    others = list(islice(_iter_files_of_others(course.folder, owner), MAX_NAMES + 1))
+    if others:
+        names = [f"{path.relative_to(course.folder)} ({get_owner_name(path)})" for path in sorted(others[:MAX_NAMES])]
         yield Finding(
-            f"in {course.folder}, files don't belong to {get_owner_name(course.folder)}, who owns the course: {names}",
+            f"in {course.folder}, files don't belong to {get_owner_name(course.folder)}, who owns the course: "
+            f"{', '.join(names)}{', and more' if others[MAX_NAMES:] else ''}",
             format_command("chown", "-R", f"{get_owner_name(course.folder)}:", course.folder),
         )
+
+
+def _iter_files_of_others(folder: Path, owner: int) -> Iterator[Path]:
+    """Yield what belongs to another user; not what is below such a folder."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.stat(follow_symlinks=False).st_uid != owner:
+                yield Path(entry.path)
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _iter_files_of_others(Path(entry.path), owner)
 
 
 def _check_configuration(course: HubCourse) -> Iterator[Finding]:
@@ -78,14 +94,12 @@ def _check_configuration(course: HubCourse) -> Iterator[Finding]:
     config = course.folder / "nbgrader_config.py"
     try:
         exchange = read_exchange(course.folder)
-        lost = find_lost_gradebook(course.folder)
+        yield from check_term(course)
     except GradlabError as error:
         yield Finding(error.problem, error.fix)
         return
     if exchange.problem:
         yield Finding(f"the watch of {course.name} can't mark anything: {exchange.problem}", exchange.fix, blocks=False)
-    if problem := find_term_problem(course.folder):
-        yield Finding(problem, "correct it: until then, the course's watch marks nothing", blocks=False)
     if exchange.course_name != course.name:
         yield Finding(
             f"{config} calls the course {exchange.course_name!r}, and {HUB_FILE} calls it {course.name!r}",
@@ -96,10 +110,4 @@ def _check_configuration(course: HubCourse) -> Iterator[Finding]:
     elif not exchange.is_served_by(course.exchange):
         yield Finding(
             f"{config} doesn't name the hub's exchange", f"add these lines to it:\n{format_lines(course.exchange)}"
-        )
-    if lost:
-        yield Finding(
-            f"{lost} has no marks, and {course.folder} has graded submissions: the gradebook is lost",
-            f"install -o {get_owner_name(course.folder)} -m 600 BACKUP/{lost.name} {lost}\n"
-            "or, without a backup, grade each lab again, as the course's owner: gradlab grade LAB",
         )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shlex
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 
 from autograder.base.errors import format_problem
 
@@ -27,3 +29,13 @@ class Finding:
 
 def format_command(*words: object) -> str:
     return shlex.join(map(str, words))
+
+
+def print_findings(findings: Iterable[Finding]) -> None:
+    """Print them for the process that started this one, in the last line: other code may print something, too."""
+    print(f"\n{json.dumps([asdict(finding) for finding in findings])}")
+
+
+def parse_findings(output: str) -> list[Finding]:
+    """Parse what print_findings printed."""
+    return [Finding(**values) for values in json.loads(output.splitlines()[-1])]

@@ -12,7 +12,7 @@ import tomlkit
 from autograder.base.atomic_files import write_atomically
 from autograder.base.errors import GradlabError
 from autograder.hub.course_connection import connect_course, read_course_name
-from autograder.hub.exchange_access import find_owners, prepare_exchange
+from autograder.hub.exchange_access import list_exchange_folders, prepare_exchange
 from autograder.hub.logs import prepare_logs
 from autograder.hub.settings import HUB_FILE, Hub, read_settings
 
@@ -87,7 +87,7 @@ def prepare_folder(hub: Hub) -> list[str]:
     if hub.is_demo or hub.exchange_user in {user.pw_name for user in pwd.getpwall()}:  # else, a check says so
         prepare_logs(hub)
         for course in hub.courses:
-            prepare_exchange(course, find_owners(hub, course))
+            prepare_exchange(list_exchange_folders(hub, course))
     return [
         f"added the hub's exchange to {course.folder / 'nbgrader_config.py'}"
         for course in hub.courses

@@ -6,7 +6,7 @@ import grp
 import pwd
 from collections.abc import Iterator
 
-from autograder.base.file_owner import get_owner_name
+from autograder.base.file_owner import get_owner_name, has_account
 from autograder.base.folder_readers import find_closed_folder, get_group_name, list_group_users, list_primary_users
 from autograder.base.text import join_names
 from autograder.hub.finding import Finding, format_command
@@ -17,7 +17,7 @@ from autograder.sandbox import Isolation
 PRINT_LEVEL = "from autograder.sandbox import *; print(find_strongest_level(find_layers()))"
 
 
-def check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.struct_passwd]) -> Iterator[Finding]:
+def check_course_owner(hub: Hub, course: HubCourse) -> Iterator[Finding]:
     """Check who owns a course: its watch and its teachers' JupyterLab run as this user."""
     owner = get_owner_name(course.folder)
     if owner == "root":
@@ -26,15 +26,21 @@ def check_course_owner(hub: Hub, course: HubCourse, accounts: dict[str, pwd.stru
             _suggest_owner(course),
         )
         return
-    if owner not in accounts:
+    if not has_account(course.folder):
         yield Finding(
             f"{course.folder} belongs to the user with the number {owner}, who has no account", _suggest_owner(course)
         )
         return
     if owner in {name for each in hub.courses for name in each.students}:
         yield Finding(f"{course.folder} belongs to {owner}, who is a student", "give it to another user, with chown -R")
-    yield from _check_group(course, accounts[owner])
-    yield from _check_sandbox(course, owner)
+    yield from _check_group(course, pwd.getpwuid(course.folder.stat().st_uid))
+
+
+def has_sound_owner(hub: Hub, course: HubCourse) -> bool:
+    """Return whether a course's owner is the right one, as far as it's known, and can enter its folder."""
+    if any(check_course_owner(hub, course)):
+        return False
+    return find_closed_folder(course.folder, pwd.getpwuid(course.folder.stat().st_uid)) is None
 
 
 def _check_group(course: HubCourse, owner: pwd.struct_passwd) -> Iterator[Finding]:
@@ -81,9 +87,11 @@ def _suggest_owner(course: HubCourse) -> str:
     return "\n".join([*commands, *([format_command("chmod", "o+x", closed)] if closed else [])])
 
 
-def _check_sandbox(course: HubCourse, owner: str) -> Iterator[Finding]:
+def check_sandbox(course: HubCourse) -> Iterator[Finding]:
     """Check what `gradlab doctor` would report to the course's owner."""
-    if explain_closed_python():  # no user but root can run Python, and a check of the programs says so
+    owner = get_owner_name(course.folder)
+    # Root and a user without an account own no course, and if no user but root can run Python, another check says so.
+    if owner == "root" or not has_account(course.folder) or explain_closed_python():
         return
     process = run_as_owner(course.folder, "-c", PRINT_LEVEL)
     level = process.stdout.strip()

@@ -38,8 +38,8 @@ def prepare_labs(nbgrader: NbgraderCourse, labs: Sequence[str], stop: StopReques
             assignment = open_assignment(nbgrader.root, lab)
             refuse_unknown_names(assignment.course, lab, term, gradebook)
             lines += prepare_gradebook(nbgrader, assignment, gradebook, term)
-        unknown = (line for lab in labs for line in list_unknown_names(nbgrader.root, term, gradebook, lab))
-        return lines + list(dict.fromkeys(unknown))
+        unknown = (name for lab in labs for name in list_unknown_names(nbgrader.root, term, gradebook, lab))
+        return lines + [name.format() for name in dict.fromkeys(unknown)]
 
 
 def start_pool(

@@ -52,7 +52,8 @@ def test_a_decision_that_affects_nothing_is_reported(
     small_course: Path, gradebook: Gradebook, wrong: dict, words: str
 ) -> None:
     term = RIGHT.model_copy(update=wrong)
-    (message,) = list_unknown_names(small_course, term, gradebook)
+    (name,) = list_unknown_names(small_course, term, gradebook)
+    message = name.format()
     first, _, second = words.partition(".*")
     assert message.startswith(f"{small_course / TERM_FILE}: ")
     assert first in message

@@ -31,7 +31,8 @@ def folder() -> Iterator[Path]:
         hub.mkdir(mode=0o700)
         for name, students in COURSES.items():
             course = Path(place, name)
-            course.mkdir(mode=0o700)
+            (course / "source" / "01_forces").mkdir(parents=True)
+            course.chmod(0o700)
             (course / "nbgrader_config.py").write_text(
                 f"c = get_config()\nc.CourseDirectory.course_id = '{name}'\n"
                 f"c.Exchange.root = '{hub}/exchange/{name}/nbgrader'\nc.ExchangeCollect.check_owner = False\n"

@@ -60,7 +60,8 @@ def make_department() -> Iterator[Department]:
         config = "c = get_config()\nc.CourseDirectory.course_id = 'gradlab'\n"
         exchange = f"c.Exchange.root = '{made.hub}/exchange/gradlab/nbgrader'\nc.ExchangeCollect.check_owner = False\n"
         (made.course / "nbgrader_config.py").write_text(config + exchange)
-        for path in (made.course, made.course / "nbgrader_config.py"):
+        (made.course / "source" / "01_squares").mkdir(parents=True)
+        for path in (made.course, *made.course.rglob("*")):
             made.own(path)
         made.hub.mkdir()
         (made.hub / "hub.toml").write_text(

@@ -5,6 +5,8 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
+from autograder.hub.exchange_access import list_exchange_folders, prepare_exchange
+from autograder.hub.settings import read_settings
 from tests.hub.department import Department
 
 
@@ -26,7 +28,7 @@ def plant_writable_hub(place: Department) -> None:
 
 
 def plant_open_exchange(place: Department) -> None:
-    (place.hub / "exchange" / "gradlab").mkdir(parents=True, exist_ok=True)
+    make_exchange_folder(place, "inbound")
     (place.hub / "exchange" / "gradlab").chmod(0o755)
 
 
@@ -73,8 +75,31 @@ def plant_home_of_another(place: Department) -> None:
     shutil.chown(Path("/home", place.names["ana"]), place.names["prof"])
 
 
-def plant_gradebook_of_root(place: Department) -> None:
+def plant_files_of_root(place: Department) -> None:
     (place.course / "gradebook.db").touch(mode=0o600)
+    (place.course / "results" / "01_squares" / "history").mkdir(parents=True)
+    for path in (place.course / "results", place.course / "results" / "01_squares"):
+        place.own(path)
+
+
+def plant_closed_lab(place: Department) -> None:
+    outbound = make_exchange_folder(place, "outbound")
+    (outbound / "01_squares").mkdir(mode=0o700)
+    place.own(outbound / "01_squares")
+
+
+def plant_inbox_of_root(place: Department) -> None:
+    shutil.chown(make_exchange_folder(place, "inbound"), "root", "root")
+
+
+def make_exchange_folder(place: Department, name: str) -> Path:
+    """Make a folder of the course's exchange, and those around it, in order unless they exist."""
+    hub = read_settings(place.hub / "hub.toml")
+    hub.exchange.mkdir(exist_ok=True)
+    folder = hub.courses[0].exchange_folder / name
+    if not folder.exists():
+        prepare_exchange(list_exchange_folders(hub, hub.courses[0]))
+    return folder
 
 
 def plant_readable_key(place: Department) -> None:
@@ -108,9 +133,10 @@ MISTAKES: dict[str, dict[Callable[[Department], None], str]] = {
         plant_readable_home: "others can enter",
         plant_readable_database: "jupyterhub.sqlite",
         plant_writable_hub: "others can write to",
-        plant_open_exchange: "with submissions",
+        plant_open_exchange: "in the exchange, has the mode 755 and belongs to ",
+        plant_closed_lab: "outbound/01_squares, so students don't get all labs of gradlab",
         plant_readable_roster: "with the students' names and addresses",
-        plant_gradebook_of_root: "gradebook.db (root)",
+        plant_files_of_root: "gradebook.db (root), results/01_squares/history (root)",
         plant_readable_key: "tls.key",
         plant_listed_member: "can read the submissions of gradlab",
         plant_missing_home: "doesn't exist",
@@ -125,5 +151,8 @@ MISTAKES: dict[str, dict[Callable[[Department], None], str]] = {
         plant_expired_account: "expired, so they can't log in",
         plant_closed_shell: "whose shell allows no login",
         plant_closed_way: "so no one can submit",
+    },
+    "exchange": {
+        plant_inbox_of_root: "inbound, in the exchange, has the mode 1775 and belongs to root:root",
     },
 }

@@ -26,6 +26,17 @@ def department() -> Iterator[Department]:
         yield department
 
 
+def parse(report: str) -> list[tuple[str, str]]:
+    """Find each problem that a check printed, with its fix."""
+    return re.findall(r"^(\S.*)\n    fix: (.*(?:\n(?!.*\n    fix: ).+)*)", report, re.M)
+
+
+def cure(findings: list[tuple[str, str]]) -> None:
+    """Run each fix; of one with an alternative, the first part."""
+    for _, fix in findings:
+        subprocess.run(["/bin/sh", "-e", "-c", re.split(r"\n\s*or write", fix)[0]], check=True, capture_output=True)
+
+
 @pytest.mark.slow
 @pytest.mark.gate
 @pytest.mark.parametrize("kind", MISTAKES)
@@ -36,12 +47,15 @@ def test_mistakes_are_found_and_their_commands_cure_them(department: Department,
     for plant in MISTAKES[kind]:
         plant(department)
     report = department.check()
-    findings = re.findall(r"^(\S.*)\n    fix: (.*(?:\n(?!.*\n    fix: ).+)*)", report, re.M)
+    findings = parse(report)
     for words in MISTAKES[kind].values():
         assert [problem for problem, _ in findings if words in problem], f"{words!r} isn't in:\n{report}"
     assert len(findings) == len(MISTAKES[kind]), report
-    for _, cure in findings:
-        subprocess.run(["/bin/sh", "-e", "-c", re.split(r"\n\s*or write", cure)[0]], check=True, capture_output=True)
+    cure(findings)
+    if (
+        kind == "files"
+    ):  # the exchange's new user has another number, so the next check finds the folders of the old one
+        cure(parse(department.check()))
     if kind == "accounts":  # the cure of a missing one sets no password
         prof = department.names["prof"]
         assert f"accounts without a password, so they can't log in: {prof}\n    fix: passwd" in department.check()

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from autograder.base.folder_readers import describe_readers
 from autograder.cli import hub as cli
 from autograder.cli.app import app
-from autograder.hub import checks, course_checks, login_checks
+from autograder.hub import checks, exchange_checks, login_checks
 from autograder.hub.checks import check_hub
 from autograder.hub.login_checks import check_logins
 from autograder.hub.settings import read_settings
@@ -176,7 +176,7 @@ def test_a_course_id_that_changed_during_a_term_is_to_be_restored(folder: Path) 
 @pytest.mark.usefixtures("equipped")
 def test_a_full_disk_is_a_warning(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = shutil.disk_usage(folder)
-    monkeypatch.setattr(course_checks.shutil, "disk_usage", lambda path: usage._replace(free=400_000_000))
+    monkeypatch.setattr(exchange_checks.shutil, "disk_usage", lambda path: usage._replace(free=400_000_000))
     problems = list_problems(folder)
     assert f"the disk with {folder} has only 0.4 GB free for submissions of physics FIX free some space" in problems
     assert f"the disk with {folder.parent / 'chemistry'} has only 0.4 GB free for marks of chemistry" in problems
