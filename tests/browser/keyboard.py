@@ -4,6 +4,8 @@ from playwright.sync_api import Locator, Page, expect
 
 OWN = "node => Boolean(node.closest('[class*=gradlab-]:not(.jp-Cell, .jp-Notebook)')) && node.tabIndex >= 0"
 FOCUSED = "node => node === node.ownerDocument.activeElement"
+# Null for a control that the page has just replaced: then its successor counts.
+STILL_FOCUSED = "node => node.isConnected ? node === node.ownerDocument.activeElement : null"
 NAMED = "node => /\\S/.test(node.ariaLabel || node.labels?.[0]?.textContent || node.textContent)"
 RING = """node => {
   const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(node);
@@ -30,7 +32,9 @@ class Keyboard:
         expect(control).to_be_visible()
         for _ in range(MOST):
             self.press(key)
-            if control.evaluate(FOCUSED):
+            while (is_focused := control.evaluate(STILL_FOCUSED)) is None:
+                pass
+            if is_focused:
                 return
         raise AssertionError(f"{MOST} times {key} didn't reach {control}")
 
