@@ -175,12 +175,13 @@ class Quiz {
       this.note.textContent = error;
       return;
     }
-    this.keys[question.name] = statements;
     if (!(question.name in this.compared)) {
       const isRight = statements.every(statement => chosen.includes(statement.letter) === statement.true);
       this.answer.model.setMetadata(COMPARED, { ...this.compared, [question.name]: isRight });
-      await this.context.save().catch(() => {}); // a reload must not undo the first try; JupyterLab reports a failure
+      // Once the reasons are shown, a reload must not undo the first try. JupyterLab reports a failure.
+      await this.context.save().catch(() => {});
     }
+    this.keys[question.name] = statements;
     this.refresh();
     scrollIntoSight(this.note, question.section.querySelector('.gradlab-why'));
   }
