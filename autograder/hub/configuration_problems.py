@@ -15,7 +15,7 @@ from typing import Any
 from jupyterhub.auth import DummyAuthenticator
 from jupyterhub.spawner import SimpleLocalProcessSpawner
 from traitlets.config import Config
-from traitlets.config.loader import PyFileConfigLoader
+from traitlets.config.loader import LazyConfigValue, PyFileConfigLoader
 from traitlets.utils.importstring import import_item
 
 from autograder.base.text import join_names
@@ -28,7 +28,7 @@ try:
 except ImportError:  # before JupyterHub 5.3
     SharedPasswordAuthenticator = DummyAuthenticator
 
-NAMED = ("services", "load_roles", "load_groups")  # of c.JupyterHub; each item has a name
+NAMED: dict[str, Any] = {"services": [], "load_roles": [], "load_groups": {}}  # of c.JupyterHub, whose items have names
 ENTRIES = {"authenticator_class": "jupyterhub.authenticators", "spawner_class": "jupyterhub.spawners"}
 
 
@@ -41,19 +41,31 @@ def find_problems(path: Path, hub_file: Path) -> Iterator[Finding]:
     except Exception as error:  # whatever the administrator's code raises
         yield Finding(f"{path}{_find_line(error, path)}: {type(error).__name__}: {error}", "correct it")
         return
-    for key in NAMED:
-        if lost := _list_names(wanted.JupyterHub.get(key)) - _list_names(config.JupyterHub.get(key)):
+    for key, empty in NAMED.items():
+        if lost := _list_names(wanted, key, empty) - _list_names(config, key, empty):
             yield Finding(
                 f"after {path}, c.JupyterHub.{key} lacks what the hub needs: {join_names(sorted(lost))}",
                 f'call configure(c, "{hub_file}") there; below it, add to this setting instead of replacing it',
             )
-    yield from _check_classes(path, config, read_settings(hub_file).is_demo)
+    hub = read_settings(hub_file)
+    yield from _check_administrators(path, config, {name for course in hub.courses for name in course.students})
+    if not hub.is_demo:
+        yield from _check_classes(path, config)
 
 
-def _check_classes(path: Path, config: Config, is_demo: bool) -> Iterator[Finding]:
+def _check_administrators(path: Path, config: Config, students: set[str]) -> Iterator[Finding]:
+    names = config.Authenticator.get("admin_users", set())
+    if isinstance(names, LazyConfigValue):
+        names = names.get_value(set())
+    if both := sorted({*names} & students):
+        yield Finding(
+            f"{path} makes students administrators of the hub, so they can join the teachers: {join_names(both)}",
+            "remove them from c.Authenticator.admin_users",
+        )
+
+
+def _check_classes(path: Path, config: Config) -> Iterator[Finding]:
     """Check that people log in, and that their servers run, as themselves."""
-    if is_demo:
-        return
     for key, kinds, problem in (
         ("authenticator_class", (DummyAuthenticator,), "anyone can log in as any user, without a password"),
         ("authenticator_class", (SharedPasswordAuthenticator,), "all users log in with the same password"),
@@ -86,11 +98,12 @@ def _find_line(error: Exception, path: Path) -> str:
     return f":{lines[-1]}" if lines else ""
 
 
-def _list_names(items: Any) -> set[str]:
-    """List the names in a list of tables, or of a table's keys; of nothing if the setting isn't set."""
-    if isinstance(items, dict):
-        return set(items)
-    return {item["name"] for item in items or () if "name" in item}
+def _list_names(config: Config, key: str, empty: Any) -> set[str]:
+    """List the names of the items of a setting of c.JupyterHub; of a table, its keys."""
+    items = config.JupyterHub.get(key, empty)
+    if isinstance(items, LazyConfigValue):  # only added to, as with append()
+        items = items.get_value(empty)
+    return set(items) if isinstance(items, dict) else {item.get("name", "") for item in items}
 
 
 if __name__ == "__main__":

@@ -76,7 +76,7 @@ def test_a_configuration_with_which_no_class_works_is_found(folder: Path, lines:
 
 def test_a_configuration_that_does_not_name_the_hub_is_found(folder: Path) -> None:
     prepare_folder(read_settings(folder / "hub.toml"))
-    (folder / "jupyterhub_config.py").write_text("c.JupyterHub.ip = '127.0.0.1'\n")
+    (folder / "jupyterhub_config.py").write_text("c.JupyterHub.services.append({'name': 'own'})\n")
     assert list_problems(folder).count(f'FIX call configure(c, "{folder}/hub.toml") there') == 3
 
 
@@ -86,6 +86,7 @@ def test_a_configuration_that_does_not_name_the_hub_is_found(folder: Path) -> No
         ("c.JupyterHub.authenticator_class = 'dummy'", "'dummy', so anyone can log in as any user, without a password"),
         ("c.JupyterHub.authenticator_class = 'shared-password'", "so all users log in with the same password"),
         ("c.JupyterHub.spawner_class = 'simple'", "so all students' servers run as the hub's own user, root"),
+        ("c.Authenticator.admin_users.add('ana')", "administrators of the hub, so they can join the teachers: ana"),
         ("c.JupyterHub.authenticator_class = 'nonsense'", "c.JupyterHub.authenticator_class can't be imported: "),
     ],
 )
