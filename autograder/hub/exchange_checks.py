@@ -54,8 +54,8 @@ def _find_disorder(folder: RequiredFolder) -> Finding:
     now, wanted = format_owner(status.st_uid, status.st_gid), format_owner(*owner)
     commands = [("chown", wanted, folder.path), ("chmod", f"{folder.mode:o}", folder.path)]
     return Finding(
-        f"{folder.path}, in the exchange, has the mode {stat.S_IMODE(status.st_mode):o} and belongs to {now}; it needs "
-        f"the mode {folder.mode:o} and has to belong to {wanted}",
+        f"{folder.path} has mode {stat.S_IMODE(status.st_mode):o} and owner {now}; the exchange needs it to have "
+        f"mode {folder.mode:o} and owner {wanted}",
         "\n".join(format_command(*command) for command in commands),
     )
 

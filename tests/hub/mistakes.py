@@ -133,7 +133,7 @@ MISTAKES: dict[str, dict[Callable[[Department], None], str]] = {
         plant_readable_home: "others can enter",
         plant_readable_database: "jupyterhub.sqlite",
         plant_writable_hub: "others can write to",
-        plant_open_exchange: "in the exchange, has the mode 755 and belongs to ",
+        plant_open_exchange: "exchange/gradlab has mode 755 and owner ",
         plant_closed_lab: "outbound/01_squares, so students don't get all labs of gradlab",
         plant_readable_roster: "with the students' names and addresses",
         plant_files_of_root: "gradebook.db (root), results/01_squares/history (root)",
@@ -153,6 +153,6 @@ MISTAKES: dict[str, dict[Callable[[Department], None], str]] = {
         plant_closed_way: "so no one can submit",
     },
     "exchange": {
-        plant_inbox_of_root: "inbound, in the exchange, has the mode 1775 and belongs to root:root",
+        plant_inbox_of_root: "inbound has mode 1775 and owner root:root",
     },
 }

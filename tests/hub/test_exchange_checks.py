@@ -28,8 +28,8 @@ def test_a_folder_of_the_exchange_with_another_mode_is_found(folder: Path, excha
     mode = path.stat().st_mode & 0o777
     path.chmod(0o707)
     problems = list_problems(folder)
-    assert f"{path}, in the exchange, has the mode 707 and belongs to " in problems
-    assert f"it needs the mode {mode:o} and" in problems and f"chmod {mode:o} {path}" in problems
+    assert f"{path} has mode 707 and owner " in problems
+    assert f"the exchange needs it to have mode {mode:o} and owner" in problems and f"chmod {mode:o} {path}" in problems
 
 
 def test_a_file_that_replaced_a_folder_of_the_exchange_is_found(folder: Path, exchange: Path) -> None:
