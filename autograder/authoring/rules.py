@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from markdown_it import MarkdownIt
 
+from autograder.authoring.answer_uses import refuse_bare_uses
 from autograder.authoring.bound_names import CellNames, find_names, refuse_undefined, refuse_unseeded
 from autograder.authoring.check_messages import refuse_revealing_messages
 from autograder.authoring.checks import is_check, refuse_excess_observed
@@ -72,6 +73,7 @@ def refuse_bad_lab(cells: Sequence[Cell], exercises: Sequence[Exercise]) -> None
     for cell in code:
         refuse_unparsable(cell)
     refuse_undefined(code)
+    refuse_bare_uses(code)
     names = {cell.id: find_names(cell.source) for cell in code}
     _refuse_undefined_for_students(code, names)
     _refuse_reading_examples(code, names)

@@ -392,3 +392,25 @@ def test_a_domain_that_no_hidden_check_tries_out_is_refused() -> None:
     text = GOOD.replace(BY_HAND, DOMAIN)
     begin, end = text.index("# %% hidden checks"), text.index("# ---- lab.py")
     assert "a domain without hidden checks" in get_refusal(text[:begin] + text[end:]).problem
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_refused"),
+    [
+        ("print(double(1))", True),
+        ("for function in (double, abs):\n    print(function(-1))", True),
+        ("def twice(x=double(1)):\n    return x", True),
+        ("try:\n    print(double(1))\nexcept Exception as error:\n    print(repr(error))", False),
+        ("def quadruple(x):\n    return double(double(x))", False),
+        ("print(max([1], key=lambda x: double(x)))", False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("kind", ["scratch", "example"])
+def test_course_code_that_an_unwritten_answer_ends_is_refused(kind: str, cell: str, is_refused: bool) -> None:
+    text = GOOD.replace("# %% question", f"# %% {kind}\n{cell}\n\n# %% question")
+    if is_refused:
+        error = get_refusal(text)
+        assert "until the exercise 'double' is written, this cell ends Run All" in error.problem
+        assert "double" in get_line(text, error)
+    else:
+        read_course_text(text)
