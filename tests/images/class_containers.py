@@ -9,6 +9,7 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import patch
 
 from autograder.hub.containers import PROXY_PORT, get_token_variable
 from tests.conftest import ROOT
@@ -18,11 +19,14 @@ from tests.waiting import wait_until
 
 COURSE = "gradlab"
 USERS = ("ana", "ben")
+# Podman chooses its networks when it's first used, perhaps before netavark was installed, and CNI's have no DNS.
 PODMAN = """[containers]
 default_ulimits = ["nofile=4096:4096", "nproc=4096:4096"]
 [engine]
 runtime = "runc"
 cgroup_manager = "cgroupfs"
+[network]
+network_backend = "netavark"
 """
 
 
@@ -75,13 +79,13 @@ def _run_service(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
     config, socket = folder / "containers.conf", folder / "podman.sock"
     config.write_text(PODMAN)
     command = ["podman", "system", "service", "--time=0", f"unix://{socket}"]
-    with (folder / "podman.log").open("wb") as log:
-        environment = os.environ | {"CONTAINERS_CONF": str(config)}
-        service = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        wait_until(socket.exists, "podman's service listens")
-        socket.chmod(0o660)
-        yield service
-    finally:
-        service.terminate()
-        service.wait()
+    with patch.dict(os.environ, CONTAINERS_CONF=str(config)):
+        with (folder / "podman.log").open("wb") as log:
+            service = subprocess.Popen(command, stdout=log, stderr=log)
+        try:
+            wait_until(socket.exists, "podman's service listens")
+            socket.chmod(0o660)
+            yield service
+        finally:
+            service.terminate()
+            service.wait()
