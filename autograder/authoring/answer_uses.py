@@ -11,7 +11,7 @@ from autograder.model.course import Cell, CellKind
 
 
 def refuse_bare_uses(code: Sequence[Cell]) -> None:
-    """Raise SourceError if a cell that students run uses an answer outside of `try`. Checks have a rule of their own.
+    """Raise SourceError if an experiment or an example uses an answer outside of `try`.
 
     Args:
         code: The code cells of a lab, in order, each valid Python.
@@ -22,7 +22,7 @@ def refuse_bare_uses(code: Sequence[Cell]) -> None:
             definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
             body = parse_source(cell.source).body
             answers |= {each.name: cell.name for each in body if isinstance(each, definitions)}
-        elif cell.kind is not CellKind.CHECK:
+        elif cell.kind in (CellKind.SCRATCH, CellKind.EXAMPLE):
             finder = _UseFinder(set(answers))
             finder.visit(parse_source(cell.source))
             for name in finder.found[:1]:

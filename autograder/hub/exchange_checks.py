@@ -11,9 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from autograder.base.file_owner import format_owner
+from autograder.hub.account_checks import has_sound_exchange_user
 from autograder.hub.exchange_access import RequiredFolder, list_exchange_folders
 from autograder.hub.exchange_folder import RESERVE_BYTES
 from autograder.hub.finding import Finding, format_command
+from autograder.hub.hub_lock import is_locked
 from autograder.hub.owner_checks import has_sound_owner
 from autograder.hub.settings import Hub, HubCourse
 
@@ -22,8 +24,15 @@ def check_exchange(hub: Hub, course: HubCourse) -> Iterator[Finding]:
     """Check the exchange of a course."""
     yield from _check_space(course)
     folders = list_exchange_folders(hub, course)
-    if not hub.is_demo and not has_sound_owner(hub, course):  # another check says whose the course has to be
+    # Otherwise, another check says which user is the wrong one.
+    if not hub.is_demo and not (has_sound_owner(hub, course) and has_sound_exchange_user(hub)):
         folders = [replace(folder, owner=None) for folder in folders]
+    if is_locked(hub.folder) and (missing := next((each for each in folders if not each.path.exists()), None)):
+        yield Finding(
+            f"{missing.path} is missing, so no one can submit while the hub runs",
+            "put it back, or stop the hub and start it again, which makes it",
+        )
+        return
     for folder in folders:
         if not folder.is_in_order():
             yield _find_disorder(folder)

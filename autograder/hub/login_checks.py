@@ -15,7 +15,7 @@ from autograder.hub.finding import Finding, format_command
 from autograder.hub.settings import Hub
 
 SHADOW = Path("/etc/shadow")
-PASSWORD, EXPIRY = 1, 7  # fields of a line
+PASSWORD, LAST_CHANGE, EXPIRY = 1, 2, 7  # fields of a line
 DAY_SECONDS = 86_400
 CLOSED_SHELLS = ("nologin", "false")
 
@@ -32,11 +32,14 @@ def check_logins(hub: Hub, accounts: Mapping[str, pwd.struct_passwd]) -> Iterato
     empty = [name for name, line in shadow.items() if not line[PASSWORD]]
     today = time.time() // DAY_SECONDS
     expired = [name for name, line in shadow.items() if line[EXPIRY].isdigit() and int(line[EXPIRY]) <= today]
-    closed = [name for name in hub.users if name in accounts and Path(accounts[name].pw_shell).name in CLOSED_SHELLS]
+    old = [name for name, line in shadow.items() if line[LAST_CHANGE] == "0" and line[PASSWORD].strip("!*")]
+    shells = {name: Path(accounts[name].pw_shell or "/bin/sh") for name in hub.users if name in accounts}
+    closed = [name for name, shell in shells.items() if shell.name in CLOSED_SHELLS or not shell.exists()]
     for names, problem, command in (
         (empty, "with an empty password, so others may log in as them", ["passwd"]),
         (unset, "without a password, so they can't log in", ["passwd"]),
         (locked, "with a locked password, so they can't log in", ["usermod", "--unlock"]),
+        (old, "with a password that has to be changed first, which the hub's page can't", ["passwd"]),
         (expired, "expired, so they can't log in", ["usermod", "--expiredate", ""]),
         (closed, "whose shell allows no login, so their terminals end at once", ["usermod", "--shell", "/bin/bash"]),
     ):

@@ -35,11 +35,11 @@ def find_problems(course: Path) -> Iterator[Finding]:
             has_marks = file.exists() and _has_marks(file)
         except sqlite3.DatabaseError as error:
             has_marks = False
-            yield _explain_loss(file, f"{file} can't be read, since it's damaged: {error}")
+            yield _explain_loss(course, file, f"{file} can't be read, since it's damaged: {error}")
         else:
             if not has_marks and _has_results(course):
                 problem = f"{file} has no marks, and {course} has graded submissions: the gradebook is lost"
-                yield _explain_loss(file, problem)
+                yield _explain_loss(course, file, problem)
     is_open = has_marks and (file is None or os.access(file, os.R_OK | os.W_OK))
     yield from _check_decisions(course, nbgrader.db_url if is_open else IN_MEMORY)
 
@@ -50,12 +50,15 @@ def _find_file(nbgrader: NbgraderCourse) -> Path | None:
     return nbgrader.root / url.database if url.get_backend_name() == "sqlite" and url.database else None
 
 
-def _explain_loss(gradebook: Path, problem: str) -> Finding:
-    restore = format_command("install", "-o", get_owner_name(gradebook.parent), "-m", 600)
+def _explain_loss(course: Path, gradebook: Path, problem: str) -> Finding:
+    restore = format_command("install", "-o", get_owner_name(course), "-m", 600)
+    if gradebook.parent != course:
+        problem += "; c.CourseDirectory.db_url in nbgrader_config.py names this file"
     return Finding(
         problem,
         f"{restore} BACKUP/{gradebook.name} {gradebook}\n"
-        "or, without a backup, move it away and grade each lab again, as the course's owner: gradlab grade LAB",
+        "or, without a backup, move it away if it exists, and grade each lab again, as the course's owner: gradlab "
+        "grade LAB; marks that people gave are lost then",
     )
 
 

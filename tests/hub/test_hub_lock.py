@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from autograder.cli.app import app
+from autograder.hub.hub_folder import prepare_folder
 from autograder.hub.settings import read_settings
 from tests.conftest import ROOT
 from tests.hub.hub_file import list_problems
@@ -17,6 +18,7 @@ from tests.hub.hub_file import list_problems
 @pytest.mark.usefixtures("equipped")
 def test_a_hub_that_runs_isnt_blamed_for_its_ports_and_isnt_started_twice(folder: Path) -> None:
     hub = read_settings(folder / "hub.toml")
+    prepare_folder(hub)
     program = (
         "import sys; from pathlib import Path; from autograder.hub.hub_lock import lock_folder; "
         "print(lock_folder(Path(sys.argv[1])), flush=True); sys.stdin.read()"

@@ -14,6 +14,7 @@ import pytest
 from autograder.gradebook.nbgrader_course import open_course
 from autograder.hub.hub_folder import create_settings
 from autograder.hub.lti_key import create_key, read_public_keys
+from autograder.hub.lti_ledger import Ledger
 from autograder.hub.lti_records import Context, LaunchRecords, LtiUser, Role, write_records
 from autograder.hub.settings import HUB_FILE, read_settings
 from autograder.lms.people import list_people
@@ -116,6 +117,9 @@ def test_each_mark_is_sent_once_and_again_when_it_changes(grades: Grades) -> Non
     assert (ben["userId"], ben["scoreGiven"], ben["gradingProgress"]) == (BEN.subject, 1.5, "FullyGraded")
     assert ben["timestamp"] > scores[BEN.subject]["timestamp"]
 
+    # A kill before the service has recorded a score that arrived would send it again.
+    ledger, key = Ledger(grades.folder / f"{COURSE}.sqlite"), (CONTEXT, LAB, BEN.subject)
+    wait_until(lambda: ledger.read_scores()[key].points == 1.5, "the service has recorded Ben's score")
     grades.end(kill=True)
     mark_by_hand(marks, "ana", manual_score=1.0)
     grades.start()

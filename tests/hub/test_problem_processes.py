@@ -87,6 +87,12 @@ def test_a_configuration_that_does_not_name_the_hub_is_found(folder: Path) -> No
         ("c.JupyterHub.authenticator_class = 'shared-password'", "so all users log in with the same password"),
         ("c.JupyterHub.spawner_class = 'simple'", "so all students' servers run as the hub's own user, root"),
         ("c.Authenticator.admin_users.add('ana')", "administrators of the hub, so they can join the teachers: ana"),
+        ("c.Authenticator.username_map = {'ben': 'prof'}", "lets ben log in as prof, by c.Authenticator.username_map"),
+        ("c.JupyterHub.ip = '0.0.0.0'", "sets c.JupyterHub.ip, so the hub doesn't listen where hub.toml says"),
+        (
+            "c.JupyterHub.load_roles.append({'name': 'own', 'users': ['ana'], 'scopes': ['admin:users', 'self']})",
+            "gives students rights over others (admin:users): ana",
+        ),
         ("c.JupyterHub.authenticator_class = 'nonsense'", "c.JupyterHub.authenticator_class can't be imported: "),
     ],
 )
