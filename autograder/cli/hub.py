@@ -102,7 +102,7 @@ def start(
 
 @hub.command(CHECK)
 def check(folder: FolderPath = Path("hub")) -> None:
-    """Print what isn't safe about a hub, or keeps it from working, each with the command that cures it.
+    """Print what isn't safe about a hub, or keeps it from working, each with the command that fixes it.
 
     It changes nothing. Run it as root, unless the hub is a demo. The status is 1 if something was found.
     """
