@@ -31,14 +31,6 @@ def list_primary_users(number: int) -> list[str]:
     return [user.pw_name for user in pwd.getpwall() if user.pw_gid == number]
 
 
-def get_group_name(user: pwd.struct_passwd) -> str:
-    """Return the name of a user's primary group; the number of one that has no name."""
-    try:
-        return grp.getgrgid(user.pw_gid).gr_name
-    except KeyError:
-        return str(user.pw_gid)
-
-
 def find_closed_program(program: Path, user: pwd.struct_passwd | None = None) -> Path | None:
     """Find what keeps a user from running a program: a folder on the way to it, or the file itself.
 

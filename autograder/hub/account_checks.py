@@ -6,8 +6,8 @@ import pwd
 from collections.abc import Iterator
 from pathlib import Path
 
-from autograder.base.file_owner import get_owner_name
-from autograder.base.folder_readers import find_closed_folder, get_group_name
+from autograder.base.file_owner import get_group_name, get_owner_name
+from autograder.base.folder_readers import find_closed_folder
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.login_checks import check_logins
 from autograder.hub.owner_checks import check_course_owner, check_sandbox
@@ -70,7 +70,7 @@ def _check_home(user: pwd.struct_passwd) -> Iterator[Finding]:
 def _find_missing_home(user: pwd.struct_passwd, home: Path) -> Finding:
     """Return a warning: only this user's server can't start, and PAM may make the home when they log in."""
     made = home if home.name == user.pw_name else Path("/home", user.pw_name)
-    commands = [format_command("install", "-d", "-o", user.pw_name, "-g", get_group_name(user), "-m", 700, made)]
+    commands = [format_command("install", "-d", "-o", user.pw_name, "-g", get_group_name(user.pw_gid), "-m", 700, made)]
     if made != home:  # as /nonexistent
         commands.append(format_command("usermod", "--home", made, user.pw_name))
     return Finding(f"{home}, the home of {user.pw_name}, doesn't exist", "\n".join(commands), blocks=False)

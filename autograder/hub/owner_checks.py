@@ -6,8 +6,8 @@ import grp
 import pwd
 from collections.abc import Iterator
 
-from autograder.base.file_owner import get_owner_name, has_account
-from autograder.base.folder_readers import find_closed_folder, get_group_name, list_group_users, list_primary_users
+from autograder.base.file_owner import get_group_name, get_owner_name, has_account
+from autograder.base.folder_readers import find_closed_folder, list_group_users, list_primary_users
 from autograder.base.text import join_names
 from autograder.hub.finding import Finding, format_command
 from autograder.hub.owner_process import explain_closed_python, run_as_owner
@@ -45,7 +45,7 @@ def has_sound_owner(hub: Hub, course: HubCourse) -> bool:
 
 def _check_group(course: HubCourse, owner: pwd.struct_passwd) -> Iterator[Finding]:
     """Check that the owner's group has no one else: the group can enter the folder with the submissions."""
-    name = get_group_name(owner)
+    name = get_group_name(owner.pw_gid)
     if members := list_group_users(owner.pw_gid) - {owner.pw_name, "root"}:
         yield Finding(
             f"{join_names(sorted(members))} can read the submissions of {course.name}: the group {name} of "
